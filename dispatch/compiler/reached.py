@@ -39,6 +39,7 @@ from .trusted import (
     is_listed_class,
     is_listed_function,
     is_listed_module,
+    is_opaque,
     is_plain,
     refused_of,
 )
@@ -50,7 +51,7 @@ UNREAD = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
     "__orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __annotate__ __annotations_cache__ __match_args__ "
     "__hash__ __dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
-    "_is_protocol".split()
+    "_is_protocol __slotnames__".split()  # the last is what pickle notes
 )
 TEXTS = frozenset(
     "__repr__ __str__ __format__ __reduce__ __reduce_ex__ __sizeof__ __dir__ __getstate__ __setstate__ __copy__ "
@@ -99,11 +100,13 @@ def names_in(code: types.CodeType) -> Code:
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     decides, refused, catches, tells_apart = False, "", False, False
     constant = False  # whether None, True or the like was loaded just before
+    generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
         name = step.opname
         if name == "IS_OP":
             tells_apart |= not constant
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
+        constant = constant or (generated and step.argval in ("__class__", "other", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
         elif name == "IMPORT_NAME":
@@ -198,6 +201,9 @@ class Reached:
             self._array(x, path)
             return
         if id(x) in self.seen:
+            return
+        if is_opaque(x):
+            self.seen[id(x)] = x
             return
         if isinstance(x, Tensor):
             raise TracingError(
@@ -369,7 +375,8 @@ class Reached:
         self._note(ITEM, known, name, MISSING, name)
         self._note(ITEM, BUILTINS, name, BUILTINS.get(name, MISSING), name)
         if name in BUILTINS:
-            self._listed_name("builtins", name, name)
+            if not is_opaque(BUILTINS[name]):
+                self._listed_name("builtins", name, name)
             self.visit(BUILTINS[name], name)
 
     def _cells(self, f: types.FunctionType, path: str) -> None:
@@ -500,8 +507,9 @@ class Reached:
         hostile = HOSTILE_METHODS & d.keys()
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
-        for name in getattr(cls, "__dataclass_fields__", ()):
-            self.names.add(name)
+        self.names |= set(getattr(cls, "__dataclass_fields__", ()))
+        if issubclass(cls, tuple) and "_fields" in d:  # its methods ask for these
+            self.names |= {"_make", "_fields"}
         taken = self.class_names(cls, called)
         self._note(DICT, d, tuple(d), tuple([v if k in taken else SKIPPED for k, v in d.items()]), cls.__name__)
         for name in taken:
