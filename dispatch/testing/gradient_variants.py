@@ -2,6 +2,7 @@
 
 A rule may hold for one sign or one size, read memory without its strides, keep what it needs outside `ctx`, or count on every
 argument being tracked. Each is one more recording, and differences along one direction for each argument.
+More than 350 lines, for all of these record a call in one way, and compare it in one.
 """
 
 import re
