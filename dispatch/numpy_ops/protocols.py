@@ -310,7 +310,7 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc(UFUNCS, _array_ufunc),
     "__array_function__": array_function(FUNCTIONS, _no_entry),
     **{f"__{name}__": method for name, method in _INFIX.items()},
-    **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
+    **{f"__{name}__": infix(op, elementwise=name in ("eq", "ne")) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
