@@ -313,7 +313,7 @@ def check_narrow(case: Case, findings: Findings, rule: str) -> None:
         for place, y, x in zip(probe_of(case).places, found[1], expected[1], strict=True):
             with np.errstate(all="ignore"):
                 share = float(y @ x) / (float(x @ x) or 1.0)
-            told = y.shape == x.shape and x.size > 1 and np.isfinite(y).all() and abs(share) < 100  # what lies in memory is larger
+            told = y.shape == x.shape and x.size > 1 and np.isfinite(y).all() and abs(share) < 100
             if told and not _near(y, x, BACKWARD) and _near(y, share * x, BACKWARD):
                 findings.fault(
                     "narrow",
