@@ -71,8 +71,7 @@ class PlainCalls:
         if found is None:
             found = self._found[op] = _rule(op)
         kernel, rule = found
-        # a number in place of the first array has no methods
-        if rule is None or not node.args or type(node.args[0]) not in (Node, list, tuple, str):
+        if rule is None or not node.args:
             return None
         made = rule(node.value, *node.args)
         return None if made is None else (kernel, *made)
@@ -90,10 +89,15 @@ def _rule(op: OpOverload) -> tuple[Any, Rule | None]:
         return kernel, None
     if op.name in _RULES:
         known, rule = _RULES[op.name]
-        return kernel, rule if kernel is known else None
+        return kernel, _of_arrays(rule) if kernel is known else None
     if type(kernel) is np.ufunc and kernel.nin == len(op.schema.arguments) and kernel.nout == 1 and not op.schema.is_mutable:
         return kernel, lambda out, *args: PlainCall(kernel, args)
     return kernel, None
+
+
+def _of_arrays(rule: Rule) -> Rule:
+    """Return a rule that says nothing of a number in place of the first array: it has no methods."""
+    return lambda out, *args: rule(out, *args) if type(args[0]) in (Node, list, tuple, str) else None
 
 
 def _kernel(op: OpOverload) -> Any:
