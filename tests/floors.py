@@ -62,6 +62,7 @@ READERS_OF_FRAMES = {"core.source", "schema.hint_scopes"}  # where code is; the 
 SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize", "user_rules", "node"}
 # Their modules have the names of another package's, so that a program changes its imports at their beginning only.
 MIRRORED = ("interop.autograd.", "numpy.")
+MIRRORED_STEMS = {"flatten"}  # of these names a module of ours has but one, which takes containers apart, as autograd's does
 HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so that a new row costs no test
 OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
 MOST_LINES = 350  # above it a file says at its top why
@@ -277,9 +278,14 @@ def a_long_file_says_why(files):
 
 def a_stem_names_one_thing(files):
     places: dict[str, set[Path]] = {}
+    mirrored: dict[str, str] = {}
     for file in files:
-        if file.path.name.partition(".")[0] != "__init__" and not file.name.startswith(MIRRORED):
+        if file.name.startswith(MIRRORED):
+            mirrored[file.path.stem] = file.name
+        elif file.path.name.partition(".")[0] != "__init__":
             places.setdefault(file.path.stem, set()).add(file.path.relative_to(file.package).parent)
+    for stem in sorted(mirrored.keys() & places.keys() - MIRRORED_STEMS):
+        yield f"the name {stem} is that of {mirrored[stem]}, where another package's is meant; call the other otherwise"
     for stem, folders in sorted(places.items()):
         beside = [folder for folder in folders if len(folder.parts) != 2 or f"{folder.parts[0]}/" != APART]
         if len(folders) > 1 and (stem not in SHARED_STEMS or len(beside) > 1):

@@ -18,7 +18,7 @@ cdef struct Plain:
     Arguments arguments
     size_t positions                        # how many go by position, as a callee is told
     bint builds                             # whether some are FLAT
-    bint subscripts                         # whether it is `x[i]`
+    bint subscripts                         # whether it is `x[i]` of an index that is known
     PyObject **dtypes                       # of each argument from a slot, an array's; NULL for others
 
 

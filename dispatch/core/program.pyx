@@ -6,8 +6,8 @@ through a program as they go through the function that it was made of.
 
 A call may have a plain form: a function of NumPy's and its arguments, which gives of plain arrays what the operator's
 kernel gives, without the checks of a call and without the kernel's own look at its arguments. It is called where all
-arguments from slots are arrays of the planned dtypes, the operator still has that kernel, and no mode is on. What it raises
-the operator is asked to say.
+arguments from slots are arrays, or NumPy's numbers, of the planned dtypes, the operator still has that kernel, and no mode
+is on. What it raises the operator is asked to say.
 
 Where the plain form is a ufunc that goes element by element, and an array that dies there has the shape, strides and dtype of
 the result, that array takes the result. It must be sure that nobody sees it: the slot alone holds it, it owns its memory,
@@ -51,13 +51,23 @@ cdef extern from *:
         Py_ssize_t i = PyLong_AsSsize_t(number);
         return i >= 0 && i < PyTuple_GET_SIZE(x) ? PyTuple_GET_ITEM(x, i) : NULL;
     }
+    /* An array of a planned dtype, or one of NumPy's numbers of it, which are in the machine's byte order. */
     static inline int dispatch_is_of_dtype(PyObject *x, PyObject *dtype) {
-        return PyArray_CheckExact(x) && (PyObject *)PyArray_DESCR((PyArrayObject *)x) == dtype;
+        PyArray_Descr *planned = (PyArray_Descr *)dtype;
+        if (PyArray_CheckExact(x)) {
+            return PyArray_DESCR((PyArrayObject *)x) == planned;
+        }
+        return planned != NULL && Py_TYPE(x) == planned->typeobj && planned->type_num <= NPY_CLONGDOUBLE
+            && PyArray_ISNBO(planned->byteorder);
+    }
+    static inline int dispatch_is_number(PyObject *x) {
+        return PyArray_IsScalar(x, Number) || PyArray_IsScalar(x, Bool);
     }
     """
     PyObject *tuple_item "dispatch_item"(PyObject *, object) noexcept
     PyObject *subscript "PyObject_GetItem"(PyObject *, PyObject *) noexcept  # 10 ns less than operator.getitem
     bint is_of_dtype "dispatch_is_of_dtype"(PyObject *, PyObject *) noexcept
+    bint is_number "dispatch_is_number"(PyObject *) noexcept
 
 cdef object UFUNC = np.ufunc
 cdef tuple OUT = ("out",)  # by its name: NumPy deprecates a third array by position for maximum and minimum
@@ -258,7 +268,7 @@ cdef class Program:
         if op is not None:
             self.kept.append(op)
             call.op = <PyObject *>op
-        call.plain.kernel = NULL
+        call.plain.kernel, call.plain.subscripts = NULL, False
         if plain is not None:
             self.take_plain(&call.plain, plain, filled)
             fill_slot(op)
@@ -304,13 +314,13 @@ cdef class Program:
         made.dtypes = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
         made.kernel, made.builds = <PyObject *>kernel, False
         made.positions = (len(args) - len(names)) | ARGUMENTS_OFFSET
-        made.subscripts = function is getitem and len(args) == 2
+        made.subscripts = (function is getitem and len(args) == 2 and made.arguments.sources[0] >= 0
+                           and made.arguments.sources[1] == STATIC)
         for i in range(len(args)):
             made.dtypes[i] = <PyObject *>dtypes[i]
             if made.arguments.sources[i] == BUILT:
                 made.kernel = NULL
-            if made.arguments.sources[i] == FLAT:
-                made.builds, made.subscripts = True, False
+            made.builds = made.builds or made.arguments.sources[i] == FLAT
         return 0
 
     def __call__(self, *values):
@@ -380,6 +390,7 @@ cdef class Program:
         cdef Py_ssize_t i = 0
         cdef Call *call
         cdef PyObject *result
+        cdef bint plainly
         cdef ThreadState *thread = thread_state()
         while i < self.count:
             call = &self.calls[i]
@@ -392,7 +403,10 @@ cdef class Program:
             if call.op == NULL:
                 result = item_of(call, slots)
             else:                           # a mode may have been turned on by a call, and wants to see the next
-                result = one_call(call, slots, planned and thread.rank == 0)
+                plainly = planned and thread.rank == 0
+                result = subscripted(call, slots) if plainly and call.plain.subscripts else NULL
+                if result == NULL:
+                    result = one_call(call, slots, plainly)
             let_go(call, slots)
             if call.out >= 0:
                 slots[call.out] = result
@@ -460,6 +474,18 @@ cdef PyObject *item_of(Call *call, PyObject **slots) except NULL:
     return found
 
 
+cdef PyObject *subscripted(Call *call, PyObject **slots) noexcept:
+    """`x[i]` of a known index, without the places for arguments that take as long; NULL where it is a call as all are."""
+    cdef PyObject *result
+    cdef PyObject *x = slots[call.plain.arguments.sources[0]]
+    if not (has_its_kernel(call) and is_of_dtype(x, call.plain.dtypes[0])):
+        return NULL
+    result = subscript(x, call.plain.arguments.values[1])
+    if result == NULL:
+        PyErr_Clear()                       # the operator raises its own
+    return result
+
+
 cdef PyObject *one_call(Call *call, PyObject **slots, bint planned) except NULL:
     """Make a call, with a place for its arguments; one more before the first is the callee's to use."""
     cdef PyObject *on_stack[MOST_ARGUMENTS + 2]
@@ -487,12 +513,9 @@ cdef PyObject *called(Call *call, PyObject **slots, PyObject **full, bint planne
             if result != NULL:
                 return result if result != call.op else NULL    # its sign for an exception
         if put_plainly(&call.plain, slots, full):
-            if call.plain.subscripts:
-                result = subscript(full[0], full[1])
-            else:
-                if call.plain.builds:
-                    held = put(&call.plain.arguments, slots, full)
-                result = vectorcall(call.plain.function, <PyObject *const *>full, call.plain.positions, call.plain.names)
+            if call.plain.builds:
+                held = put(&call.plain.arguments, slots, full)
+            result = vectorcall(call.plain.function, <PyObject *const *>full, call.plain.positions, call.plain.names)
             if result != NULL or not PyErr_ExceptionMatches(Exception):
                 return result
             PyErr_Clear()                   # the operator raises its own
@@ -522,8 +545,10 @@ cdef bint put_plainly(Plain *plain, PyObject **slots, PyObject **full) noexcept:
             full[i] = plain.arguments.values[i]
         else:
             for item in <object>plain.arguments.values[i]:
-                if type(item) is Slot and not is_exact(slots[(<Slot>item).number]):
-                    return False
+                if type(item) is Slot:
+                    x = slots[(<Slot>item).number]
+                    if not (is_exact(x) or is_number(x)):
+                        return False
     return True
 
 

@@ -40,9 +40,10 @@ def register_plain_call(op: OpOverload, rule: Rule) -> None:
     op : OpOverload
         It writes to none of its arguments.
     rule : callable
-        `rule(out, *args)` gets the value of the node and its arguments in schema order, with nodes for values. It returns a
-        `PlainCall`, or None where there is none. The call must give, of plain arrays, what the kernel gives: to the bit, with
-        the same strides, views and warnings. Where it raises, the operator is called.
+        `rule(out, *args)` gets the value of the node and its arguments in schema order, with nodes for values; a number may be
+        in place of an array. It returns a `PlainCall`, or None where there is none. The call must give, of plain arrays and of
+        NumPy's numbers, what the kernel gives: to the bit, with the same strides, views and warnings. Where it raises, the
+        operator is called.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class PlainCalls:
         if found is None:
             found = self._found[op] = _rule(op)
         kernel, rule = found
-        if rule is None or not node.args:
+        if rule is None:
             return None
         made = rule(node.value, *node.args)
         return None if made is None else (kernel, *made)
@@ -89,15 +90,10 @@ def _rule(op: OpOverload) -> tuple[Any, Rule | None]:
         return kernel, None
     if op.name in _RULES:
         known, rule = _RULES[op.name]
-        return kernel, _of_arrays(rule) if kernel is known else None
+        return kernel, rule if kernel is known else None
     if type(kernel) is np.ufunc and kernel.nin == len(op.schema.arguments) and kernel.nout == 1 and not op.schema.is_mutable:
         return kernel, lambda out, *args: PlainCall(kernel, args)
     return kernel, None
-
-
-def _of_arrays(rule: Rule) -> Rule:
-    """Return a rule that says nothing of a number in place of the first array: it has no methods."""
-    return lambda out, *args: rule(out, *args) if type(args[0]) in (Node, list, tuple, str) else None
 
 
 def _kernel(op: OpOverload) -> Any:

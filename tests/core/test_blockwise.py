@@ -15,7 +15,7 @@ from dispatch.core.blockwise import Blockwise, selected
 
 UFUNCS = [f for f in vars(np).values() if type(f) is np.ufunc and f.nout == 1 and f.signature is None]
 UFUNCS = sorted(set(UFUNCS), key=lambda f: f.__name__)
-LENGTHS = (2, 257, 4096 + 3)  # below a block, in the tail of one, in the second
+LENGTHS = (2, 257, 4096 + 1)  # below a block, in the tail of one, in the second
 CHARS = "?bBhHiIlLqQefdgFDG"
 rng = np.random.default_rng(0)
 
@@ -96,16 +96,16 @@ def test_every_loop_gives_the_bits_and_the_warnings_of_whole_arrays(ufunc):
     for types in loops(ufunc):
         for n in LENGTHS:
             args = [known_numbers(char, n, i) for i, char in enumerate(types)]
-            try:
-                with np.errstate(all="ignore"):
-                    ufunc(*args)
-            except (TypeError, ValueError):  # integers to negative powers
-                continue
             other = slice(None, None, -1) if len(set(types)) == 1 else slice(None)
 
             def f(*x, other=other):
                 return ufunc(*x), ufunc(*x[other])
 
+            try:
+                with np.errstate(all="ignore"):
+                    f(*args)
+            except (TypeError, ValueError):  # integers to negative powers
+                continue
             run, count = made(f, *args)
             reached += count
             assert outcome(run, *args) == outcome(f, *args), (types, n)
