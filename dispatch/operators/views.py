@@ -112,7 +112,7 @@ _SHOWN_BY: dict[OpOverload, tuple[OpOverload, tuple[Any, ...]]] = {}
 
 
 def set_shown_by(op: OpOverload, other: OpOverload, *more: Any) -> None:
-    """Say which call takes the view that `op(x)` is: `other(x, *more)`, which is called again after a write, and may raise for no data."""
+    """Say that `other(x, *more)` takes the view that `op(x)` is: it is called again after a write, and does not raise."""
     _SHOWN_BY[op] = other, more
 
 
