@@ -1,8 +1,8 @@
 """Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays."""
 
 import inspect
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -16,10 +16,11 @@ from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE, TracedNumber
 from ..schema.tags import Tag
-from .conditions import BYTES, Conditions
+from .conditions import BYTES, READ, Conditions
 from .copies import Copies
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
-from .reached import Guard, Reached
+from .lowering import is_repeatable
+from .reached import Guard, Reached, loud
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
@@ -135,19 +136,29 @@ def _traced(
         called, positional = copies.copy(f), [copies.copy(x) for x in args]
         named = {k: copies.copy(x) for k, x in keywords.items()}
         copies.remember()
-        out = called(*positional, **named)
+        try:
+            with warned_of(raised_on_the_way):
+                out = called(*positional, **named)
+        finally:
+            copies.restore()
         copies.check_unchanged()
+        own = [x for x in leaves(out) if type(x) is np.ndarray]
+        if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):
+            raise TracingError("it returns an array that it refers to, by whose data it decides. Return a copy.")
         return copies.back(out)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
     )
     stand_ins = [np.empty(x.shape, x.dtype) if isinstance(x, Tensor) else x for x in (values[i] for i in arrays)]
+    raised_on_the_way: list[str] = []
     with listening() as made:
         graph = make_fx(functionalize(run), "symbolic" if options.dynamic else "fake")(*stand_ins)
     for error in made:  # whatever an `except` did with it; rows try how an argument fits, which no user's code sees
         if reached.catches or not isinstance(error, ArgumentError):
             raise error
+    if raised_on_the_way:
+        raise TracingError(f"NumPy reports {raised_on_the_way[0]} where it computes without inputs, each time that it runs.")
     if any(x.tobytes() != held[id(x)].tobytes() for x in captured if held):
         raise TracingError(
             "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
@@ -155,13 +166,12 @@ def _traced(
     inner = dict(zip(arrays, graph.inputs, strict=True)) | nodes
     graph.inputs = tuple([inner[i] for i in range(len(values))])
     _check(graph)
+    guards = [] if options.captured == "constant" else list(reached.guards)
     if not given.wrapped:  # else a gradient would be summed in another order
-        first_passes = () if options.dynamic else (known_by_layout,)
-        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
+        graph = _smaller(graph, options, guards)
     fixed = [paths[i] for i in floats if numbers[i].used]
     slots = [slot_of(x, i in numbers and numbers[i].used, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}
-    guards = [] if options.captured == "constant" else list(reached.guards)
     if not inputs and options.captured != "constant":
         guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in captured]
     written = _written_inputs(graph)
@@ -170,13 +180,27 @@ def _traced(
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
     conditions = Conditions(slots, tuple(keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
     places = sorted({guard.path for guard in guards})
-    repeatable = not written and not any(map(has_effect, graph.nodes))
+    repeatable = is_repeatable(graph)
     return FunctionGraph(graph, conditions, places, paths[len(given.values) :], fixed, written, repeatable, given.wrapped)
 
 
-def has_effect(node: Node) -> bool:
-    """Whether a call does something else than to return values, or may: a custom operator's kernel is not looked into."""
-    return node.op is not None and (node.op.schema.namespace != "np" or node.op.schema.is_mutable)
+def _smaller(graph: Graph, options: Options, guards: list[Guard]) -> Graph:
+    """Return a graph with fewer calls; as it is where NumPy is told to raise or to call, for calls left out do neither."""
+    if loud(np) != (False,):
+        return graph
+    first_passes = () if options.dynamic else (known_by_layout,)
+    smaller = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
+    if len(smaller.nodes) != len(graph.nodes):
+        guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
+    return smaller
+
+
+@contextmanager
+def warned_of(found: list[str]) -> Iterator[None]:
+    """Note the floating-point errors of NumPy that it would warn of in a `with` block."""
+    asked: Any = {kind: "call" if what in ("warn", "print", "log") else what for kind, what in np.geterr().items()}
+    with np.errstate(call=lambda kind, _: found.append(kind), **asked):
+        yield
 
 
 def _check(graph: Graph) -> None:

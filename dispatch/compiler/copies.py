@@ -16,7 +16,6 @@ import dataclasses
 import enum
 import functools
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,7 @@ from ..core import OpOverload, Tensor
 from ..core.pytree import items_of, opened
 from ..errors import TracingError
 from ..layers.trace import TracedNumber
+from ..layers.trace.number import plain
 from .conditions import EMPTY
 from .reached import (
     ABSTRACT,
@@ -37,9 +37,10 @@ from .reached import (
     contents,
     instance_dict,
     names_in,
+    registered,
     slots_of,
 )
-from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
+from .trusted import is_listed_class, is_listed_function, is_listed_module, is_plain
 
 IMPORT = vars(builtins)["__import__"]
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
@@ -81,8 +82,11 @@ class Copies:
         self.reached, self.standing = reached, standing
         self.made: dict[int, Any] = {}  # by id of the original
         self.originals: dict[int, Any] = {}  # by id of the copy
+        self._returned: set[int] = set()  # the ids of containers
         self.kept: list[Any] = []  # so that no id is given to another value meanwhile
         self._snapshots: list[tuple[Callable[[Any], tuple[Any, ...]], Any, str]] = []
+        self._shared = [(x, dict(class_dict(x) if isinstance(x, type) else vars(x))) for x in reached.shared]
+        self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
         self._swapped = {
             id(isinstance): self._isinstance,
@@ -143,10 +147,6 @@ class Copies:
             return new
         if cls is types.MappingProxyType:
             return self._put(x, types.MappingProxyType({k: self.copy(v) for k, v in x.items()}))
-        if cls is weakref.ref:
-            inside = self.copy(x())
-            self.kept.append(inside)
-            return self._put(x, weakref.ref(inside))
         if cls in DESCRIPTORS:
             return self._descriptor(x)
         if hasattr(cls, "entries") and hasattr(x, "__wrapped__") and is_listed_class(cls):  # compiled: the function in it
@@ -205,13 +205,7 @@ class Copies:
         return new
 
     def _module(self, x: types.ModuleType) -> Any:
-        listed = is_listed(x.__name__)
-        if (
-            listed
-            and x.__name__.partition(".")[0] != "numpy"
-            and x.__name__.partition(".")[0] in ("dispatch", __name__.partition(".")[0])
-        ):
-            return x
+        listed = is_listed_module(x)
         d = vars(x)
         new = self._put(x, types.ModuleType(x.__name__))
         for name in sorted(self.reached.names & d.keys()):
@@ -219,8 +213,9 @@ class Copies:
                 setattr(new, name, self.copy(d[name]))
 
         def missing(name: str) -> Any:
-            if name in d:
+            if name in d or ("__getattr__" in d and hasattr(x, name)):
                 raise TracingError(f"it uses {x.__name__}.{name}, whose result depends on more than its arguments.")
+            self.reached.note_absent(x, name)
             raise AttributeError(f"module {x.__name__!r} has no attribute {name!r}")
 
         new.__getattr__ = missing
@@ -250,8 +245,8 @@ class Copies:
             return known
         d = class_dict(cls)
         if _is_bare_record(cls):  # an operator whose schema names the class takes no copy of it
+            self._shared.append((cls, dict(d)))
             self._put(cls, cls)
-            self._watched(mapping_items, d, f"the class {cls.__name__}")
             return cls
         bases = tuple(map(self.copy, cls.__bases__))
         first: dict[str, Any] = {
@@ -276,9 +271,23 @@ class Copies:
                 type.__setattr__(new, name, value if name in UNREAD else self.copy(value))
             elif name in TEXTS:
                 type.__setattr__(new, name, without_text(cls))
+        if "__getattr__" not in d:
+            type.__setattr__(new, "__getattr__", self._unnamed(cls))
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)
         return new
+
+    def _unnamed(self, cls: type) -> Callable[[Any, str], Any]:
+        """Return what an object of the copy answers for an attribute that it lacks: the original's may not be named."""
+
+        def missing(x: Any, name: str) -> Any:
+            if hasattr(cls, name) or hasattr(self.originals.get(id(x)), name):
+                raise TracingError(
+                    f"it asks for the attribute {name!r} of a {cls.__name__} as its code does not show. Write x.{name}."
+                )
+            raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}")
+
+        return missing
 
     def _instance(self, x: Any) -> Any:
         cls = self._class(type(x))
@@ -303,8 +312,21 @@ class Copies:
         """Keep what the copy holds now."""
         self._before = [read(x) for read, x, _ in self._snapshots]
 
+    def restore(self) -> None:
+        """Put back what is not copied, and raise if it was changed."""
+        for x, before in self._shared:
+            now = class_dict(x) if isinstance(x, type) else vars(x)
+            changed = [k for k in now.keys() | before.keys() if now.get(k, EMPTY) is not before.get(k, EMPTY)]
+            for name in changed:
+                set_, delete = (type.__setattr__, type.__delattr__) if isinstance(x, type) else (setattr, delattr)
+                set_(x, name, before[name]) if name in before else delete(x, name)
+            if changed:
+                raise TracingError(f"it changes {min(changed)!r} of {x} when it runs, which a graph would leave out.")
+
     def check_unchanged(self) -> None:
         """Raise if the copy holds anything else than it did."""
+        if registered(None) != self._registered:
+            raise TracingError("it registers a class with an abstract one when it runs, which a graph would leave out.")
         for (read, x, name), before in zip(self._snapshots, self._before, strict=False):
             now = read(x)
             if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
@@ -312,7 +334,7 @@ class Copies:
                 what = f"{name}, {key!r}," if isinstance(key, str) else name
                 raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
 
-    def back(self, x: Any) -> Any:
+    def back(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value
         """Return a result of the copy as the function would return it."""
         if isinstance(x, Tensor):
             return x
@@ -326,12 +348,21 @@ class Copies:
                 )
             if type(x) is not tuple:
                 return original
-        if type(x) is np.ndarray or is_plain(x):
+        if is_plain(x):
             return x
+        if type(x) is np.ndarray:
+            if not x.flags.writeable or x.dtype.hasobject:
+                what = "of Python objects" if x.dtype.hasobject else "which is read-only"
+                raise TracingError(f"it returns an array that it made of no input, {what}: a graph would return another.")
+            return x
+        if items_of(x) is not None and type(x) is not tuple:
+            if id(x) in self._returned:
+                raise TracingError(f"it returns one {type(x).__name__} in two places, and a graph makes two.")
+            self._returned.add(id(x))
         if type(x) in (list, tuple):
             return type(x)(map(self.back, x))
         if type(x) is dict:
-            return {self.back(k): self.back(v) for k, v in x.items()}
+            return {plain(k): self.back(v) for k, v in x.items()}
         cls = self.originals.get(id(type(x)), type(x))
         if isinstance(x, tuple) and hasattr(cls, "_fields"):
             return tuple.__new__(cls, map(self.back, x))
@@ -365,12 +396,17 @@ class Copies:
     def _classes(self, classes: Any) -> Any:
         if isinstance(classes, tuple):
             return tuple(map(self._classes, classes))
-        return type if classes == self._type else classes
+        found: Any = type if classes == self._type else self.originals.get(id(classes), classes)
+        return found
 
     def _isinstance(self, x: Any, classes: Any) -> bool:
         classes = self._classes(classes)
         if isinstance(x, (Tensor, TracedNumber)):
-            return issubclass(self._class_of(x), classes)
+            x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+        elif (original := self.originals.get(id(x))) is not None:  # whose class may be registered with an abstract one
+            x = original
+        elif (cls := self.originals.get(id(type(x)))) is not None:
+            return issubclass(cls, classes)
         return isinstance(x, classes)
 
     def _issubclass(self, cls: Any, classes: Any) -> bool:

@@ -38,7 +38,7 @@ REFUSED_NUMPY = frozenset(
 
 # The other names of an array: they say something else of a traced value, or say what is no part of the kind of call.
 ARRAYS_OWN = frozenset(
-    "flags base ctypes strides setflags __array_interface__ __array_struct__ __array_priority__ data "  # of an array
+    "flags base ctypes strides setflags metadata __array_interface__ __array_struct__ __array_priority__ data "  # of an array
     "value level rank key family detach read_only".split()  # of a traced value
 )
 
@@ -47,11 +47,13 @@ REFUSED_ATTRIBUTES = frozenset(
     "__class__ __dict__ __globals__ __closure__ __code__ __subclasses__ __mro__ __bases__ __self__ __func__ __wrapped__ "
     "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
     "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
-    "cache_clear".split()
+    "cache_clear __instancecheck__ __subclasscheck__".split()
 )
 
-# Whoever names one of these may ask for any attribute.
-ANY_ATTRIBUTE = frozenset("getattr hasattr setattr delattr vars attrgetter methodcaller".split())
+# Whoever names one of these, or refers to it, may ask for any attribute: `"{0.scale}".format(x)` does.
+ANY_ATTRIBUTE = frozenset(
+    "getattr hasattr setattr delattr vars attrgetter methodcaller format format_map vformat Formatter".split()
+)
 
 _SCALAR_BASES = (np.generic, np.dtype, np.ufunc)
 
@@ -70,11 +72,21 @@ def is_listed_function(f: types.FunctionType) -> bool:
     return module is not None and vars(module) is f.__globals__
 
 
+def is_listed_module(module: types.ModuleType) -> bool:
+    """Whether a module is a listed one, and not only says so."""
+    return is_listed(module.__name__) and sys.modules.get(module.__name__) is module
+
+
 def is_listed_class(cls: type) -> bool:
-    """Whether a class belongs to a listed module: it stands there, or C made it."""
+    """Whether a class belongs to a listed module, and not only says so: it stands there, or C made it."""
     if not is_listed(cls.__module__):
         return False
-    return not cls.__flags__ & 1 << 9 or cls.__module__ in sys.modules  # bit 9: made by a class statement
+    if not cls.__flags__ & 1 << 9:  # a class statement made those that have it
+        return True
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
 
 
 def refused_of(module: str, name: str) -> bool:
@@ -102,7 +114,7 @@ def is_plain(x: Any) -> bool:
         return True
     if cls is slice:
         return all(map(is_plain, (x.start, x.stop, x.step)))
-    return isinstance(x, _SCALAR_BASES) and not isinstance(x, (np.void, np.object_)) and is_listed(cls.__module__)
+    return isinstance(x, _SCALAR_BASES) and not isinstance(x, (np.void, np.object_)) and is_listed_class(cls)
 
 
 _PLAIN = frozenset(

@@ -19,6 +19,8 @@ def describe_value(x: Any) -> str:
         return f"a NumPy scalar of dtype {x.dtype}"
     if issubclass(cls, (list, tuple, dict)):
         return f"{kind} of length {len(x)}"
+    if cls.__name__ == Tensor.__name__:  # another package's: torch.Tensor
+        return f"a {cls.__module__.partition('.')[0]}.{cls.__name__}"
     return kind
 
 

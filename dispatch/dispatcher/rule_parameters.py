@@ -42,7 +42,8 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     if (free or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
         return
     own = LEADING.get(what, ())
-    if own and {p.name for p in parameters[:leading]} & set(expected) - set(own):
+    few = len(parameters) <= leading and not stars
+    if own and (few or {p.name for p in parameters[:leading]} & set(expected) - set(own)):
         raise DefinitionError(
             f"{op.name}: the {what} takes ({_listed(parameters)}), and is called with ({', '.join((*own, *expected))}). "
             "Take them all.",

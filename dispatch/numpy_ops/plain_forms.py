@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy._core.multiarray import count_nonzero  # the function of C that np.count_nonzero calls
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..core import OpOverload
@@ -206,6 +207,18 @@ def _matrix_rank(out: Any, a: Any, tol: Any, hermitian: bool, rtol: Any) -> Plai
 NUMPYS_RANK = own(np.linalg.matrix_rank, "A tol hermitian")
 
 
+def _pad(out: Any, x: Any, pad_width: Any, mode: str, *options: Any) -> PlainCall:
+    option = OPTIONS.get(mode)
+    given = dict(zip(("constant_values", "end_values", "stat_length", "reflect_type"), options, strict=True))
+    return PlainCall(PAD, (x, pad_width, mode, *([] if option is None else [given[option]])), () if option is None else (option,))
+
+
+PAD = undispatched(np.pad)
+OPTIONS = {"constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type", "symmetric": "reflect_type"} | dict.fromkeys(
+    ("maximum", "minimum", "mean", "median"), "stat_length"
+)  # of each way to pad
+
+
 def _unique(out: Any, x: Any, axis: Any, equal_nan: bool, sorted: bool) -> PlainCall | None:
     return NUMPYS_UNIQUE(out, x, axis, equal_nan, *([sorted] if SORTED_OR_NOT else []))
 
@@ -221,9 +234,25 @@ NUMPYS_NANQUANTILE = own(np.nanquantile, "a q axis method keepdims")
 
 
 def _gradient(out: Any, x: Any, step: Any, axis: int, edge_order: int) -> PlainCall | None:
-    if len(x.value.shape) != 1 or edge_order != 1:
-        return None
-    return PlainCall(np.gradient, (x,) if type(step) is float and step == 1.0 else (x, step))
+    given = (x,) if type(step) is float and step == 1.0 else (x, step)
+    if len(x.value.shape) == 1 and edge_order == 1:
+        return PlainCall(GRADIENT, given)
+    return PlainCall(GRADIENT, (*given, axis, edge_order), ("axis", "edge_order"))
+
+
+GRADIENT = undispatched(np.gradient)
+
+
+NONE = np.intp(0)
+
+
+def _counted(x: Any) -> Any:
+    """Count as `np.count_nonzero` does, which gives a number of Python's; a sum is a third of what np.intp(n) takes."""
+    return NONE + count_nonzero(x)
+
+
+def _count_nonzero(out: Any, x: Any, axis: Any, keepdims: bool) -> PlainCall | None:
+    return PlainCall(_counted, (x,)) if axis is None and not keepdims else None
 
 
 OF_ARRAYS: dict[str, Rule] = {
@@ -241,14 +270,18 @@ OF_ARRAYS: dict[str, Rule] = {
     "any": reduced_by(np.logical_or, BOOL), "all": reduced_by(np.logical_and, BOOL),
     "getitem": _getitem, "setitem_": _setitem, "power": _power, "transpose": _transpose, "moveaxis": _moveaxis, "expand_dims": _expand_dims,
     "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
-    "vecdot": _vecdot, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
+    "vecdot": _vecdot, "pad": _pad, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
     "linalg_vector_norm": own(np.linalg.vector_norm, "x axis ord keepdims"), "linalg_matrix_norm": own(np.linalg.matrix_norm, "x ord keepdims"),
-    "linalg_matrix_rank": _matrix_rank,
+    "linalg_matrix_rank": _matrix_rank, "linalg_matrix_power": own(np.linalg.matrix_power, "a n"), "diag": own(np.diag, "v k"),
+    "iscomplex": own(np.iscomplex, "x"), "count_nonzero": _count_nonzero,
+    **{name: own(getattr(np, name), "ar1 ar2 assume_unique") for name in ("intersect1d", "setdiff1d", "setxor1d")},
+    **{name: own(getattr(np, name), "x") for name in ("unique_counts", "unique_inverse")},
 }  # fmt: skip
 RULES: dict[str, Rule] = {**{name: of_arrays(rule) for name, rule in OF_ARRAYS.items()}, "interp": _interp}
 LATER = frozenset(
-    "bincount choose equal_differences interp lexsort linalg_det linalg_matrix_norm linalg_matrix_rank linalg_norm linalg_slogdet "
-    "linalg_vector_norm nanargmax nanargmin nanmedian nanquantile quantile ravel_multi_index unravel_index".split()
+    "bincount choose equal_differences interp intersect1d iscomplex lexsort linalg_det linalg_matrix_norm linalg_matrix_power "
+    "linalg_matrix_rank linalg_norm linalg_slogdet linalg_vector_norm nanargmax nanargmin nanmedian nanquantile quantile "
+    "pad ravel_multi_index setdiff1d setxor1d unique_counts unique_inverse unravel_index".split()
 )
 
 

@@ -284,6 +284,8 @@ copy: OpOverload = row(
 
 def fake_clone(x: FakeTensor) -> FakeTensor:
     """Return the fake of a copy with the same strides."""
+    if same(x.strides, contiguous(x.shape, x.dtype.itemsize)):  # the commonest
+        return fake_like(x, x.dtype)
     found = strides_of_copy(x.shape, x.strides, x.dtype.itemsize, lambda n: guesses((n,))[0])
     if found is None or seen(Layout(guesses(x.shape), guesses(x.strides), x.dtype)).flags.forc:
         return fake_like(x, x.dtype)

@@ -45,6 +45,8 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
         kind = type(fn).__name__
         above = "put @staticmethod above @custom_op" if kind == "staticmethod" else "write a function beside the class"
         return f"a {kind} was given, which is an attribute of a class. An operator is a function: {above}."
+    if isinstance(fn, property):
+        return "a property was given, which is an attribute of a class. An operator is a function: write one of what it reads."
     if not callable(fn):
         return f"a kernel is a function, and {kind_of(fn)} was given."
     if isinstance(fn, OpOverload) and fn.name == name:

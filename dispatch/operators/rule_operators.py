@@ -17,7 +17,6 @@ from ..schema.types import split_name
 from .namespaces import known
 from .registry import build
 
-SUFFIX = "_rule"
 _ABOUT = "__rule_of__"  # an attribute; no overload can have such a name
 FUNCTIONAL = "functional"
 

@@ -232,9 +232,9 @@ def _left(x: Any) -> bool:
     above = {id(view.of) for view in chain}
     if any(y is not x and id(y) not in above for y in x.family.family.alive()) if chain else True:
         return False
-    if not all(map(_is_writeable, chain)):  # which is for NumPy to say, when it is tried
-        return False
     if any(getrefcount(view.of) > 3 for view in chain):  # its view, the arguments of that, and the one that is passed
+        return False
+    if not all(map(_is_writeable, chain)):  # which is for NumPy to say, when it is tried
         return False
     x.family = None
     return True

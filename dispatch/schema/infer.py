@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.source import innermost, where
-from ..errors import DefinitionError, HintError, SchemaError, did_you_mean, kind_of
+from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of
 from .defaults import accept, spell
 from .dimensions import Places, Tree
 from .hint_suggestions import ALLOWED
@@ -143,6 +143,7 @@ def infer_schema(
     >>> infer_schema(fill, mutates_args=("x",))
     '(Tensor(a0!) x, float value) -> ()'
     """
+    check_function(fn, "infer_schema", call="(f, mutates_args=())")
     name = op_name or str(getattr(innermost(fn), "__name__", "operator"))
     stem = name if "::" in name else "inferred::" + name if name.isidentifier() else "inferred::operator"
     return (op_name or "") + infer(fn, stem, mutates_args=mutates_args, tags=tags).signature
@@ -238,14 +239,13 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
             )
         written = arrays
     else:
-        try:
-            written = list(mutates_args)
-        except TypeError:
+        if isinstance(mutates_args, dict) or not isinstance(mutates_args, Iterable):  # a dict's values may say False
             raise DefinitionError(
                 f"{name}: mutates_args is {kind_of(mutates_args)}. "
                 "Write the names of the arrays that are written to, mutates_args=() for none.",
                 operator=name,
-            ) from None
+            )
+        written = list(mutates_args)
     for word in written:
         if word not in kinds:
             known = did_you_mean(str(word), kinds) or f" Parameters: {', '.join(kinds)}."

@@ -848,6 +848,33 @@ HOLDERS = {
     "mapping proxy": ("m = {'w': V}; h = types.MappingProxyType(m)", "h['w']", "m['w'] = V"),
     "defaultdict": ("h = collections.defaultdict(lambda: V)\nh['w'] = V", "h['w']", "h['w'] = V"),
     "code": ("def g(): return V\n", "g()", "k = V\ng.__code__ = (lambda: k).__code__"),
+    "member of an Enum": ("class E(enum.Enum): A = 1\nE.A.w = V", "E.A.w", "E.A.w = V"),
+    "value of an Enum": ("class E(enum.Enum): A = 1\nE.A._value_ = V", "E.A.value", "E.A._value_ = V"),
+    "called member": ("k = V\nclass E(enum.Enum):\n    A = 1\n    def __call__(self): return k", "E.A()", "k = V"),
+    "exception": ("class E(Exception): w = V\ndef g():\n    try: raise E\n    except E as e: return e.w", "g()", "E.w = V"),
+    "exception's method": (
+        "k = V\nclass E(Exception):\n    def w(self): return k\ndef g():\n    try: raise E\n    except E as e: return e.w()",
+        "g()",
+        "k = V",
+    ),
+    "class that says it is NumPy's": ("class A: w = V\nA.__module__ = 'numpy'", "A.w", "A.w = V"),
+    "base that says it is typing's": ("class A: w = V\nA.__module__ = 'typing'\nclass B(A): pass\nh = B()", "h.w", "A.w = V"),
+    "module that says it is ours": ("h = types.ModuleType('dispatch.h'); h.w = V", "h.w", "h.w = V"),
+    "attribute in a text": ("class A: pass\nh = A(); h.w = V", "float('{0.w}'.format(h))", "h.w = V"),
+    "getattr in a list": ("class A: pass\nh = A(); h.w = V\nq = [getattr]", "q[0](h, 'w', 7.0)", "h.w = V"),
+    "attrgetter": ("class A: pass\nh = A(); h.b = A(); h.b.w = V", "operator.attrgetter('b.w')(h)", "h.b.w = V"),
+    "class pattern": (
+        "class A: pass\nh = A(); h.w = V\ndef g():\n    match h:\n        case A(w=w): return w\n        case _: return 7.0",
+        "g()",
+        "h.w = V",
+    ),
+    "default of a named tuple": (
+        "N = collections.namedtuple('N', 'w', defaults=[V])",
+        "N().w",
+        "N.__new__.__defaults__ = (V,)",
+    ),
+    "builtins of its own": ("b = {'w': V}\ng = types.FunctionType((lambda: w).__code__, {'__builtins__': b})", "g()", "b['w'] = V"),
+    "weak reference": ("class A: pass\nh = A(); h.w = V\nq = weakref.ref(h)", "q().w", "h.w = V"),
 }
 READS = {
     "computed with": "a * {}",
@@ -865,6 +892,7 @@ VALUES = {
     "arrays": ("np.ones(3)", "np.full(3, 2.0)", "np.zeros(1)", "np.array([1, 2, 3])", "0.5"),
     "other": ("2", "True", "2.0", "np.float64(2)", "np.ones(3)"),
 }
+KNOWN = ("types", "collections", "functools", "dataclasses", "enum", "operator", "weakref")
 CAUGHT = """
 def caught(read, a):
     try:
@@ -877,7 +905,7 @@ def caught(read, a):
 def generated(holder, read, values):
     """A program in text: the holder's value is set to one after the other, and the function called before and after."""
     made, place, change = HOLDERS[holder]
-    scope = {name: sys.modules[name] for name in ("types", "collections", "functools", "dataclasses")} | {"np": np, "__name__": "generated"}
+    scope = {name: sys.modules[name] for name in KNOWN} | {"np": np, "__name__": "generated"}
 
     def make():
         world = dict(scope)
@@ -901,7 +929,7 @@ def generated(holder, read, values):
 
 
 def test_what_is_kept_anywhere_read_anyhow_and_changed_is_seen():
-    """25 holders, 9 reads, 3 sets of values: none may be silently wrong."""
+    """40 holders, 9 reads, 3 sets of values: none may be silently wrong."""
     wrong = []
     for holder, read, values in itertools.product(HOLDERS, READS, VALUES.values()):
         make = generated(holder, read, values)

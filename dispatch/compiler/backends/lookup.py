@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ...core.source import levels_out
 from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, did_you_mean, kind_of
-from ...graph import Graph, Metadata, Node, nodes_in, reinplace
+from ...graph import Graph, Metadata, Node, nodes_in
 from ...graph.subgraph import Subgraph
-from ..lowering import program
+from ..lowering import in_place, program
 from .composites import opened
 from .partition import divided, joined
 from .verification import Verified
@@ -135,7 +135,7 @@ def backend_of(mode: str | None, backend: str | Backend | None) -> Backend:
 
 def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """Return a program that calls every operator again, and writes in place where no value that is used later changes."""
-    return program(reinplace(graph))
+    return program(in_place(graph))
 
 
 def fastest(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:

@@ -95,7 +95,7 @@ cdef object wrapped(type wrapper, out, Wrapped like, data):
         return wrap(wrapper, out, like, data, True)
     made = dispatch_made(wrapper, NOTHING)
     made.value = out
-    made.data = data
+    made.kept = data
     made.level = like.level
     made.rank = like.rank
     return made
@@ -154,7 +154,7 @@ def taken_from(type wrapper not None, function, arrays, Level level not None):
     if type(out) is not wrapper or (<Wrapped>out).level is not level:
         return None, out
     made, out = <Wrapped>out, None
-    edge, value = made.data, made.value
+    edge, value = made.kept, made.value
     if Py_REFCNT(made) == 1:
         made = None
         if is_exact(<PyObject *>value) and is_unseen(<PyObject *>value):

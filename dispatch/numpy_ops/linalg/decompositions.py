@@ -45,7 +45,7 @@ def _half(x: Any) -> Any:
 
 def times_columns(x: Any, by: Any) -> Any:
     """Matrices with each column multiplied by a number."""
-    return multiply(x, expand_dims(by, -2))
+    return multiply(x, by if len(by.shape) == 1 else expand_dims(by, -2))
 
 
 # -- Cholesky --------------------------------------------------------------------------------------------------------------

@@ -178,6 +178,8 @@ def _matrix_power(a: Any, n: int) -> Any:
         return where(eye(a.shape[-1], None, 0, bool), ops.np.ones_like(a), ops.np.zeros_like(a))
     if n < 0:
         a, n = inv(a), -n
+    if n == 3:  # NumPy's own order, by which the last bits differ
+        return matmul(matmul(a, a), a)
     power, found = a, None
     while True:  # squares, and of them those that n is the sum of
         n, odd = divmod(n, 2)
@@ -188,7 +190,16 @@ def _matrix_power(a: Any, n: int) -> Any:
         power = matmul(power, power)
 
 
-matrix_power = composite("linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)", _matrix_power)
+def _power_of_one(a: Any, n: int) -> Any:
+    """Return a power laid out as that of `a` is: of a matrix that has an inverse."""
+    made = np.empty_like(a)
+    made[...] = np.eye(a.shape[-1])
+    return np.linalg.matrix_power(made, n)
+
+
+matrix_power = composite(
+    "linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)", _matrix_power, numpy=np.linalg.matrix_power, laid_out=_power_of_one
+)
 
 # -- determinants ----------------------------------------------------------------------------------------------------------
 
@@ -262,4 +273,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(det, slogdet)
+attach(det, matrix_power, slogdet)
