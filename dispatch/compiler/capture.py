@@ -53,6 +53,7 @@ class Options(NamedTuple):
     static: frozenset[str] = frozenset()
     captured: Captured = "inputs"
     layout: Callable[[Any], Any] | None = None  # of an array whose lengths are open: what must be as it was
+    engine: bool = False  # whether an engine is to run it, which reports no floating-point errors
 
 
 def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> FunctionGraph:
@@ -190,7 +191,7 @@ def _smaller(graph: Graph, options: Options, guards: list[Guard]) -> Graph:
         return graph
     first_passes = () if options.dynamic else (known_by_layout,)
     smaller = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
-    if len(smaller.nodes) != len(graph.nodes):
+    if options.engine or len(smaller.nodes) != len(graph.nodes):
         guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
     return smaller
 

@@ -21,6 +21,7 @@ from .dynamic_shapes import dynamic_program, fits, open_layout
 from .explained import Explained, described
 from .given import Given, argument_names, slot_of
 from .lowering import program
+from .reached import loud
 
 KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
@@ -151,6 +152,8 @@ class Compiled(Caller):
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
+        if loud(np) != (False,):  # an engine would neither raise nor call for floating-point errors
+            backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         return Entry(call, traced.conditions, traced, run)
 
@@ -302,5 +305,5 @@ def compile(  # noqa: A001  torch's name
     if captured not in ("inputs", "compared", "constant"):
         raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
-    options = Options(dynamic, static, captured, open_layout if dynamic else None)
+    options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)
     return Compiled(f, options, fullgraph, found, verify)

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Tensor
-from ..core.pytree import items_of, opened
+from ..core.pytree import items_of, leaves, opened
 from ..errors import TracingError
 from ..layers.trace import TracedNumber
+from ..layers.trace.layer import unasked
 from ..layers.trace.number import plain
 from .conditions import EMPTY
 from .reached import (
@@ -40,7 +41,7 @@ from .reached import (
     registered,
     slots_of,
 )
-from .trusted import is_listed_class, is_listed_function, is_listed_module, is_plain
+from .trusted import REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
 
 IMPORT = vars(builtins)["__import__"]
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
@@ -65,6 +66,44 @@ def _is_bare_record(cls: type) -> bool:
         or (type(x) is types.FunctionType and x.__code__.co_filename == "<string>")
         for name, x in class_dict(cls).items()
     )
+
+
+class Opaque:
+    """Stands for what a trace must not use, `print` say: whatever is done with it refuses."""
+
+    __slots__ = ("_name",)
+    _name: str
+
+    def __init__(self, x: Any) -> None:
+        cls = type(x)
+        of = x if isinstance(x, (types.FunctionType, types.BuiltinFunctionType)) else cls
+        object.__setattr__(self, "_name", f"{of.__module__}.{of.__name__}")
+
+
+def _refusing(self: Opaque, *_: Any, **keywords: Any) -> Any:
+    raise TracingError(
+        f"it uses {self._name}, whose result may depend on more than its arguments, or which does more than to return one. "
+        "Pass what is needed of it as an argument."
+    )
+
+
+for _special in (
+    "call getattr setattr delattr enter exit iter next len bool getitem setitem delitem contains eq ne lt le gt ge hash str "
+    "repr format int float complex index add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow "
+    "matmul rmatmul and rand or ror xor rxor neg pos abs invert get set fspath reversed aiter anext await aenter aexit array "
+    "buffer"
+).split():
+    setattr(Opaque, f"__{_special}__", _refusing)
+
+
+def asking(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy that asks no argument whose it is, as it is for traced values, too."""
+
+    def made(*args: Any, **keywords: Any) -> Any:
+        traced = any(isinstance(x, Tensor) for x in leaves((args, keywords)))
+        return (ours if traced else function)(*args, **keywords)
+
+    return made
 
 
 class Copies:
@@ -96,7 +135,11 @@ class Copies:
             id(hasattr): self._hasattr,
             id(vars): self._vars,
         }
-        self._builtins = {k: self._swapped.get(id(v), v) for k, v in vars(builtins).items()}
+        self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
+        self._builtins = {
+            k: self.copy(v) if k in REFUSED_BUILTINS and is_opaque(v) else self._swapped.get(id(v), v)
+            for k, v in vars(builtins).items()
+        }
         self._builtins["__import__"] = self._import
 
     # -- copying -------------------------------------------------------------------------------------------------------------
@@ -112,6 +155,8 @@ class Copies:
             return self.made[id(x)]
         if id(x) in self._swapped:
             return self._swapped[id(x)]
+        if is_opaque(x):
+            return self._put(x, Opaque(x))
         if isinstance(x, type):
             return x if not self._is_copied(x) else self._class(x)
         if cls is types.FunctionType:
@@ -332,6 +377,9 @@ class Copies:
             if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
                 key = next((k for k, a, b in zip(now[::2], now[1::2], before[1::2], strict=False) if a is not b), None)
                 what = f"{name}, {key!r}," if isinstance(key, str) else name
+                holder = self.originals.get(id(x))
+                path = next((guard.path for guard in self.reached.guards if guard.holder is holder), "")
+                what = f"{path}, {what}," if holder is not None and path else what
                 raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
 
     def back(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value
@@ -385,6 +433,8 @@ class Copies:
 
     def _class_of(self, x: Any) -> type:
         """The class that a value has outside of the trace."""
+        if type(x) is Opaque:
+            return type(self.originals[id(x)])
         if isinstance(x, Tensor):
             if not x.shape:
                 raise TracingError("the class of a traced value without axes was asked for, which may be an array or a number.")

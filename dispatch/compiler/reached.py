@@ -39,6 +39,7 @@ from .trusted import (
     is_listed_class,
     is_listed_function,
     is_listed_module,
+    is_opaque,
     is_plain,
     refused_of,
 )
@@ -198,6 +199,9 @@ class Reached:
             self._array(x, path)
             return
         if id(x) in self.seen:
+            return
+        if is_opaque(x):
+            self.seen[id(x)] = x
             return
         if isinstance(x, Tensor):
             raise TracingError(
@@ -369,7 +373,8 @@ class Reached:
         self._note(ITEM, known, name, MISSING, name)
         self._note(ITEM, BUILTINS, name, BUILTINS.get(name, MISSING), name)
         if name in BUILTINS:
-            self._listed_name("builtins", name, name)
+            if not is_opaque(BUILTINS[name]):
+                self._listed_name("builtins", name, name)
             self.visit(BUILTINS[name], name)
 
     def _cells(self, f: types.FunctionType, path: str) -> None:
@@ -500,8 +505,9 @@ class Reached:
         hostile = HOSTILE_METHODS & d.keys()
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
-        for name in getattr(cls, "__dataclass_fields__", ()):
-            self.names.add(name)
+        self.names |= set(getattr(cls, "__dataclass_fields__", ()))
+        if issubclass(cls, tuple) and "_fields" in d:  # its methods ask for these
+            self.names |= {"_make", "_fields"}
         taken = self.class_names(cls, called)
         self._note(DICT, d, tuple(d), tuple([v if k in taken else SKIPPED for k, v in d.items()]), cls.__name__)
         for name in taken:

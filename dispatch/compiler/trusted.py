@@ -83,10 +83,7 @@ def is_listed_class(cls: type) -> bool:
         return False
     if not cls.__flags__ & 1 << 9:  # a class statement made those that have it
         return True
-    found: Any = sys.modules.get(cls.__module__)
-    for name in cls.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is cls
+    return _stands_there(cls)
 
 
 def refused_of(module: str, name: str) -> bool:
@@ -105,6 +102,35 @@ def refused_of(module: str, name: str) -> bool:
     if top == "contextlib":
         return name in ("redirect_stdout", "redirect_stderr", "chdir")
     return False
+
+
+def is_opaque(x: Any) -> bool:
+    """Whether a value is a function that cannot be read, or a function or an object of the rest of the standard library.
+
+    Code may name it, on a branch that is not taken, say; it is refused where a trace uses it.
+    """
+    if type(x) is types.BuiltinFunctionType:
+        owner, module = x.__self__, str(x.__module__)
+        if not isinstance(owner, (types.ModuleType, type, types.NoneType)) or x.__name__ in ("__import__", "__build_class__"):
+            return False
+        return not is_listed(owner.__module__ if isinstance(owner, type) else module) or bool(refused_of(module, x.__name__))
+    if type(x) is types.FunctionType:
+        name, found = x.__globals__.get("__name__"), x.__globals__
+    elif type(x).__flags__ & 1 << 9 and not isinstance(x, (type, types.ModuleType)):
+        name, found = type(x).__module__, None
+    else:
+        return False
+    if not isinstance(name, str) or is_listed(name) or name.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    module_of: Any = sys.modules.get(name)
+    return getattr(module_of, "__dict__", None) is found if found is not None else _stands_there(type(x))
+
+
+def _stands_there(cls: type) -> bool:
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
 
 
 def is_plain(x: Any) -> bool:

@@ -5,6 +5,8 @@ No module changes another by being imported. `install` makes all such connection
 
 import os
 
+import numpy as np
+
 from ..core import Tensor, before_first_wrapper, register_when_seen
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
@@ -22,6 +24,7 @@ from ..layers.functionalize.layer import layer as functionalize
 from ..layers.jvp.layer import jvp_rule
 from ..layers.jvp.layer import layer as jvp
 from ..layers.trace.layer import layer as trace
+from ..layers.trace.layer import unasked
 from ..layers.vmap.layer import layer as vmap
 from ..layers.vmap.layer import vmap_rule
 from ..layers.vmap.randomness import around_kernel
@@ -70,6 +73,8 @@ def install() -> None:
         layer.install()
     observer.install()
     around_kernels[Tag.random] = around_kernel
+    for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require"):
+        unasked[getattr(np, name)] = LazyFunction(__package__, ".array_making", "asarray" if name == "asanyarray" else name)
     hooks.functional, hooks.overloads, hooks.rule_operator = functional, overloads_of, rule_operator
     hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)

@@ -97,7 +97,9 @@ def _unique_values(x: Any) -> Any:
 
 
 def _array(x: Any) -> Any:
-    return as_item(as_value(x))
+    """Return an array, of whatever class, for a number or a list."""
+    x = as_value(x)
+    return x if hasattr(x, "dtype") else as_item(x)
 
 
 def _flat(x: Any) -> Any:

@@ -6,12 +6,18 @@ Each program runs as it is and compiled, on values of its own, and must give and
 import abc
 import builtins
 import collections
+import dataclasses
 import functools
+import importlib
 import itertools
+import logging
 import math
 import operator
+import pathlib
 import types
 import warnings
+from queue import Queue
+from random import Random
 
 import numpy as np
 import pytest
@@ -232,8 +238,6 @@ def test_a_union_of_classes_is_compared():
 
 def test_what_a_trace_cannot_copy_is_as_it_was():
     """A counter in a class of fields alone, which is not copied, counts the calls and not the traces."""
-    import dataclasses
-
     @dataclasses.dataclass
     class Record:
         a: np.ndarray
@@ -286,3 +290,78 @@ def test_a_dict_with_objects_for_keys_is_refused():
         assert f({key: X})[0, 1] == 2
     key.s = 5.0
     assert f({key: X})[0, 1] == 5
+
+
+# -- what is named and not used -----------------------------------------------------------------------------------------------
+
+USES = """
+print('') | hash(3) | id(3) | globals() | eval('1') | open('/dev/null') | log.info('a') | logging.info('a') | queue.put(1) | rng.random() | path / 'a'
+str(path) | f'{path}' | path == 3 | time.time() | iter(queue) | copy.deepcopy([1]) | warnings.warn('a') | os.environ['PATH'] | 'PATH' in os.environ
+len(os.environ) | setattr(log, 'k', 3) | operator.attrgetter('name')(log) | bool(queue) | list(map(print, [''])) | sorted([2, 1], key=hash)
+vars(log) | getattr(log, 'name') | hasattr(log, 'nope') | functools.partial(print, '')() | [1][path:] | dict(**os.environ) | np.asarray(log) | 3 - rng
+""".replace("\n", " | ").strip(" |").split(" | ")
+
+
+@pytest.mark.parametrize("text", USES)
+def test_what_has_effects_or_reads_the_world_may_be_named_and_is_refused_where_it_is_used(text, capsys):
+    """In a branch that is not taken it makes no difference; an `except` does not hide that it was used."""
+    scope = {name: importlib.import_module(name) for name in "time copy os warnings logging operator functools".split()}
+    scope |= {"np": np, "log": logging.getLogger("h"), "queue": Queue(), "rng": Random(0), "path": pathlib.PurePath("a")}
+    exec(f"def f(x, used):\n    try:\n        if used: {text}\n    except Exception: return x * 3\n    return x * 2", scope)
+    f = scope["f"]
+    compiled = dispatch.compile(f, fullgraph=True)
+    assert seen(compiled(X, False)) == seen(X * 2)
+    with pytest.raises(dispatch.errors.TracingError, match="which does more than to return one"):
+        compiled(X, True)
+    assert not capsys.readouterr().out
+    assert seen(compiled(X + 1, False)) == seen(f(X + 1, False))
+
+
+MAKERS = [np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require]
+MADE = [
+    lambda x, make: make(x),
+    lambda x, make: make(x, dtype="f"),
+    lambda x, make: make(x, float),
+    lambda x, make: make([x, x * 1]),
+    lambda x, make: make((x * 2, x)),
+    lambda x, make: make([x.sum(), 1, 2.5]),
+    lambda x, make: (make([[1, 2]]), make(x) is x),
+]
+GIVEN = {
+    "C": lambda: X.copy(),
+    "F": lambda: np.asfortranarray(X),
+    "gaps": lambda: np.arange(12.0).reshape(3, 4)[:, ::2],
+    "no axis": lambda: np.array(2.0),
+    "ints": lambda: np.arange(3),
+    "one row": lambda: np.broadcast_to(np.arange(3.0), (2, 3)),
+    "number": lambda: np.float32(2.5),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+@pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
+def test_functions_that_make_arrays_take_traced_values(make, given):
+    """NumPy asks no argument of theirs whose it is: a compiled function calls what `dispatch.numpy` has by the name."""
+    for f in MADE:
+        compiled = dispatch.compile(lambda x, f=f: f(x, make), fullgraph=True)
+        for _ in range(2):
+            x, y = given(), given()
+            mine, plain = compiled(x), f(y, make)
+            assert seen(mine) == seen(plain)
+            if isinstance(plain, np.ndarray):
+                assert (mine is x, np.shares_memory(mine, x)) == (plain is y, np.shares_memory(plain, y))
+
+
+def test_a_function_that_makes_arrays_and_is_replaced_is_compared(monkeypatch):
+    f = dispatch.compile(lambda x: np.asarray(x) * 2)
+    assert f(X)[0, 1] == 2
+    monkeypatch.setattr(np, "asarray", lambda x: x * 5)
+    assert f(X)[0, 1] == 10
+
+
+def test_a_named_tuple_is_replaced_and_taken_apart():
+    Pair = collections.namedtuple("Pair", "a b")
+    for f in (lambda p: p._replace(b=p.a * 2), lambda p: Pair._make([p.b, p.a]), lambda p: p._asdict()):
+        compiled = dispatch.compile(f, fullgraph=True)
+        for n in (1, 2):
+            assert seen(compiled(Pair(X, X + n))) == seen(f(Pair(X, X + n)))
