@@ -70,7 +70,8 @@ cdef bint is_new(value, list given):
     return True
 
 
-def viewing_kernel(op, tuple more not None, kernel not None, type cls not None, Py_ssize_t place, bint mutable, otherwise not None):
+def viewing_kernel(op, tuple more not None, kernel not None, type cls not None, Py_ssize_t place, bint mutable,
+                   otherwise not None):
     """A layer's kernel that notes views, as those that `op` takes of its arguments and `more`.
 
     The usual call has its one base, a value of the layer around an array, at `place`, and one result of that kind, or there a
