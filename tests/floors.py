@@ -51,8 +51,9 @@ WRAPPERS = {  # and the layer that owns each
 LAYERS = {*WRAPPERS.values(), "layers.mode"}  # none is imported by anything else in layers/
 # What is optional, what a command needs, and what is loaded when it is first used.
 LATE_IMPORTS = {"core.optional", "core.lazy", "interop/", "__main__"}
-# An unpickled operator imports the module that defines it, as pickle does for a class; commands are given a module's name.
-LOADERS = {"operators.pickling", "operators.loading"}
+# An unpickled operator or compiled function imports the module that defines it, as pickle does for a class; commands are given
+# a module's name.
+LOADERS = {"operators.pickling", "operators.loading", "compiler.pickled"}
 OUTSIDE = {"numpy", "cython", "cpython", "libc"}  # NumPy is the only dependency; the others exist at compile time
 OUTSIDE_OF = {"testing/": {"pytest"}}  # the pytest plugin is loaded by pytest
 FORBIDDEN_WORDS = {"util", "utils", "misc", "common", "helper", "helpers", "manager", "info"}

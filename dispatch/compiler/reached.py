@@ -51,7 +51,7 @@ UNREAD = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
     "__orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __annotate__ __annotations_cache__ __match_args__ "
     "__hash__ __dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
-    "_is_protocol".split()
+    "_is_protocol __slotnames__".split()  # the last is what pickle notes
 )
 TEXTS = frozenset(
     "__repr__ __str__ __format__ __reduce__ __reduce_ex__ __sizeof__ __dir__ __getstate__ __setstate__ __copy__ "
@@ -100,11 +100,13 @@ def names_in(code: types.CodeType) -> Code:
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     decides, refused, catches, tells_apart = False, "", False, False
     constant = False  # whether None, True or the like was loaded just before
+    generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
         name = step.opname
         if name == "IS_OP":
             tells_apart |= not constant
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
+        constant = constant or (generated and step.argval in ("__class__", "other", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
         elif name == "IMPORT_NAME":

@@ -78,6 +78,11 @@ def remove_fallback(Registration registration not None):
         fallbacks[int(registration.key)].remove(registration)
 
 
+def live_fallbacks():
+    """The registrations for every operator that count, one a key."""
+    return [stack[-1] for stack in fallbacks.values() if stack]
+
+
 cdef class Registration:
     """One rule or kernel, as it was registered; the handle that removes it.
 

@@ -42,12 +42,14 @@ from .overload_resolution import refuse_ambiguous
 
 __all__ = [
     "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use",
-    "define_when_missed", "find", "known", "ops", "remove",
+    "define_when_missed", "find", "known", "note_own_rules", "ops",
+    "remove",
 ]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]
 RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
 _KEPT = "defined_in"  # what `add` writes on an operator
+_OWN = "own_rules"  # and what `note_own_rules` does
 _MOST_SHARED = 512  # arguments, and outputs, that are kept for the next operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
@@ -185,6 +187,12 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         return found
 
 
+def note_own_rules(*operators: OpOverload) -> None:
+    """Note on operators of this package that all that is registered for them so far is its own."""
+    for op in operators:
+        vars(op)[_OWN] = tuple(op.table.all())
+
+
 def check_definable(schema: Schema, module: str, place: str) -> tuple[Namespace, Operator]:
     """Raise for a name of another module, and for an overload that would be ambiguous beside another.
 
@@ -214,7 +222,7 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             operator=name,
         )
     if overload and (
-        overload == _KEPT
+        overload in (_KEPT, _OWN)
         or hasattr(Operator, overload)
         or hasattr(OpOverload, overload)
         or overload.startswith("register_")
