@@ -120,6 +120,8 @@ def main() -> int:
     with get_context("spawn").Pool(options.processes) if options.processes > 1 else nullcontext() as pool:
         for report in pool.imap(run, chunks) if pool else map(run, chunks):
             calls += report.calls
+            if not calls[next(iter(LAYERS))] % 1000:
+                print(f"# {calls[next(iter(LAYERS))]} programs", file=sys.stderr, flush=True)
             refused += report.refused
             for made, found in report.different:
                 like = sort_of(re.sub("[A-Z][a-z]+Tensor", "Tensor", found.said))

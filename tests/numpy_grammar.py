@@ -407,13 +407,13 @@ def line(random: Random, patterns: dict[str, tuple[str, ...]], shares: dict[str,
 
 
 def _crashes(pattern: str, x: Any) -> bool:
-    """Whether NumPy itself uses memory that is nobody's.
+    """Whether NumPy itself uses memory that is nobody's, or never ends.
 
-    A diagonal of nothing; a cumulative sum of a number to an array; counts up to the largest int64, one more than which is none.
+    np.take that wraps around an axis of nothing; a diagonal of nothing; a cumulative sum of a number to an array; counts up to the largest int64, one more than which is none.
     """
     if "bincount" in pattern:
         return bool(np.any(np.abs(x) > 1e6))
-    return ("'ii->i'" in pattern and not x.size) or ("cumsum" in pattern and "out=" in pattern and not x.ndim)
+    return (("'ii->i'" in pattern or "'wrap', axis" in pattern) and not x.size) or ("cumsum" in pattern and "out=" in pattern and not x.ndim)
 
 
 def _filled(text: str, holes: dict[str, str]) -> str:

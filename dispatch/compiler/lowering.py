@@ -159,10 +159,11 @@ class _Lowering:
         result = layout(node.value)
         if result is None or not result[1] or 0 in result[1] or result[0].hasobject:
             return [], None, [], form
+        result = self._alike.setdefault(result, result)
         if result[0].kind == "c" and all([n == 1 for n in result[1]]):  # which NumPy multiplies with other rounding in place
             return [], None, [], form
         written = [i for i, x in enumerate(args) if type(x) is Node and layouts[i] == result and x in dying]
-        return (layouts, result, written, form) if written else ([], None, [], form)
+        return layouts, result, written, form
 
 
 def layout(value: Any) -> Layout | None:

@@ -9,6 +9,8 @@ from ..core.source import where
 from ..errors import kind_of
 from .layer import layers
 
+TABLE = '<table style="overflow-wrap: anywhere">'  # in a notebook: long names break where a page is narrow
+
 
 def describe_value(x: Any) -> str:
     """Describe a value: its type, and shape and dtype of an array, never its content."""
@@ -94,7 +96,7 @@ class KernelListing:
     def _repr_html_(self) -> str:
         rows = [[escape(cell) for cell in row] for row in self.rows]  # a place may be `<ufunc sin>`
         cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<table><caption>{self.op.name}</caption>{cells}</table>"
+        return f"{TABLE}<caption>{self.op.name}</caption>{cells}</table>"
 
 
 def role_of(registration: Registration) -> str:

@@ -14,6 +14,7 @@ from numpy._core.multiarray import count_nonzero  # the function of C that np.co
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..core import OpOverload
+from ..core.blockwise import selected
 from ..core.program import itself
 from ..graph import Metadata, Node, PlainCall, register_plain_call
 from ..operators.registry import ops
@@ -182,6 +183,39 @@ def _of_tuple(f: Any) -> Callable[..., PlainCall]:
     return lambda out, arrays, *args: PlainCall(f, (tuple(arrays), *args))
 
 
+def _where(out: Any, mask: Any, x: Any, y: Any) -> PlainCall:
+    """`selected`, a ufunc, goes block by block; it casts nothing, and its results are in C order."""
+    args = [mask, *[_as_number(a, out.dtype) for a in (x, y)]]
+    given = [a.value for a in args if type(a) is Node and type(a.value) is Metadata]
+    sizes = [n for v in (out, *given) for n in (*v.shape, *v.strides)]
+    if type(mask) is not Node or mask.value.dtype != BOOL or not out.shape or not all(type(n) is int for n in sizes):
+        return PlainCall(np.where, (mask, x, y))
+    dtypes = [a.value.dtype if type(a) is Node else getattr(a, "dtype", None) for a in args[1:]]
+    if dtypes != [out.dtype, out.dtype] or not all(_is_in_c_order(v) for v in (out, *given)):
+        return PlainCall(np.where, (mask, x, y))
+    return PlainCall(selected, tuple(args))
+
+
+def _as_number(x: Any, dtype: Any) -> Any:
+    """Return a Python number as an array of a dtype that has it; anything else as it is."""
+    if type(x) not in (bool, int, float, complex) or dtype.kind not in "biufc":
+        return x
+    try:
+        with np.errstate(all="raise"):
+            return np.array(x, dtype)
+    except (FloatingPointError, OverflowError, TypeError):
+        return x
+
+
+def _is_in_c_order(x: Any) -> bool:
+    wanted = x.dtype.itemsize
+    for n, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
+        if n != 1 and stride != wanted:
+            return False
+        wanted *= n
+    return True
+
+
 def _choose(out: Any, a: Any, choices: Any, mode: str) -> PlainCall:
     return PlainCall(METHODS["choose"], (a, list(choices), mode), ("mode",))
 
@@ -257,7 +291,7 @@ def _count_nonzero(out: Any, x: Any, axis: Any, keepdims: bool) -> PlainCall | N
 
 OF_ARRAYS: dict[str, Rule] = {
     **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero")},
-    **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "where", "roll", "diff", "bincount", "unravel_index")},
+    **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "roll", "diff", "bincount", "unravel_index")},
     **{name: without_keepdims(getattr(np, name)) for name in ("average", "ptp", "median", "nanmax", "nanmin", "nansum", "nanmean")},
     **{name: own(getattr(np, name), "a axis keepdims") for name in ("nanargmax", "nanargmin", "nanmedian")},
     "quantile": own(np.quantile, "a q axis method weights keepdims"), "nanquantile": _nanquantile,
@@ -270,7 +304,7 @@ OF_ARRAYS: dict[str, Rule] = {
     "any": reduced_by(np.logical_or, BOOL), "all": reduced_by(np.logical_and, BOOL),
     "getitem": _getitem, "setitem_": _setitem, "power": _power, "transpose": _transpose, "moveaxis": _moveaxis, "expand_dims": _expand_dims,
     "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
-    "vecdot": _vecdot, "pad": _pad, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
+    "vecdot": _vecdot, "where": _where, "pad": _pad, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
     "linalg_vector_norm": own(np.linalg.vector_norm, "x axis ord keepdims"), "linalg_matrix_norm": own(np.linalg.matrix_norm, "x ord keepdims"),
     "linalg_matrix_rank": _matrix_rank, "linalg_matrix_power": own(np.linalg.matrix_power, "a n"), "diag": own(np.diag, "v k"),
     "iscomplex": own(np.iscomplex, "x"), "count_nonzero": _count_nonzero,

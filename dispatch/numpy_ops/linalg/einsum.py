@@ -311,6 +311,8 @@ def _cross_laid_out(x: Any, y: Any, axisa: int, axisb: int, axisc: int, axis: in
 
 
 def _multi_dot(arrays: Any) -> Any:
+    if len(arrays) == 2:
+        return dot(*arrays)  # as NumPy's own: of any axes, and of none
     shapes = [tuple(x.shape) for x in arrays]
     meet = all(map(len, shapes)) and all(map(agree, [s[-1] for s in shapes[:-1]], [s[0] for s in shapes[1:]]))
     if len(arrays) < 2 or not meet or not all(len(s) == 2 for s in shapes[1:-1]) or max(map(len, shapes)) > 2:
