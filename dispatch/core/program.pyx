@@ -38,7 +38,7 @@ from operator import getitem
 
 import numpy as np
 
-from .runs import runs_of
+from .runs import Runs
 
 cdef extern from *:
     """
@@ -187,7 +187,6 @@ cdef class Program:
     def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, calls not None, outputs,
                   describe not None):
         cdef Py_ssize_t i
-        cdef list elementwise = []
         cdef set filled = set(range(len(inputs)))       # the slots that hold a value while the program runs, call by call
         self.kept = []
         self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
@@ -196,10 +195,12 @@ cdef class Program:
         self.constants = [(self.fill(slot, filled), value, bool(copied)) for slot, value, copied in constants]
         self.inputs = self.layouts(inputs)
         self.calls = <Call *>self.memory(len(calls) * sizeof(Call))
+        runs = Runs()
         for i in range(len(calls)):
             op, args, out, layouts, result, written, dying, plain = calls[i]
-            elementwise.append(self.take(&self.calls[i], op, args, out, layouts, result, written, dying, plain, filled))
-        self.runs = runs_of(elementwise)
+            runs.take(self.take(&self.calls[i], op, args, out, layouts, result, written, dying, plain, filled))
+        runs.end()
+        self.runs = runs.found
         for first, run in self.runs:
             self.calls[<Py_ssize_t>first].run = <PyObject *>run
         walk(outputs, check_filled, <void *>filled)
@@ -255,7 +256,7 @@ cdef class Program:
 
     cdef tuple take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
                     set filled):
-        """Read one call into C; return it for `runs_of`."""
+        """Read one call into C; return it for `Runs`."""
         cdef bint elementwise = is_elementwise(plain, layouts, result)
         if op is None and not (len(args) == 2 and type(args[0]) is Slot):
             raise ValueError(f"an item is taken of a slot, by a number: {args!r}.")

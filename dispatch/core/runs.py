@@ -17,6 +17,7 @@ Layout = tuple[Any, ...]  # dtype, shape, strides
 KINDS = frozenset("biufc")
 BOOL, DOUBLE = np.dtype(bool), np.dtype(float)
 MOST_ARGUMENTS = 3
+MOST_CALLS = 256  # of a run; where the next begins, values that both read lie in arrays, which costs little
 # A ufunc of somebody else's may count how often its loop is called, or report of each call by ways of its own.
 OWN = frozenset([x for x in vars(np).values() if type(x) is np.ufunc and x.nout == 1 and not x.signature] + [selected])
 
@@ -47,32 +48,52 @@ class Member(NamedTuple):
         return all(known.get(x, layout) == layout for x, layout in zip(self.args, self.layouts, strict=True) if type(x) is int)
 
 
-def runs_of(calls: Sequence[tuple[Any, ...] | None]) -> list[tuple[int, Blockwise]]:
-    """Return the runs of some calls, each with the number of its first.
+class Runs:
+    """The runs of some calls, found as the calls are taken, in order; `found` has each with the number of its first call.
 
-    A call is None, or `(ufunc, args, layouts, result, dying, out)` as `Program` takes it. An argument is a slot with a layout,
-    or a number without one.
+    A run is planned as soon as it ends, and has at most `MOST_CALLS`: what is known of its calls is let go with it, so a program
+    of any length is made in memory that grows with its steps in C alone.
     """
-    loops: dict[Any, Loop | None] = {}
-    ordered: dict[Layout, bool] = {}
-    members: list[Member] = []
-    known: dict[int, Layout] = {}
-    shape: tuple[int, ...] = ()
-    row, found = 0, []
-    for i, call in enumerate([*calls, None]):
-        member = None if call is None else _member(call, loops, ordered)
-        own = 0 if member is None else max([numbers for _, numbers in member.spreads])
-        if members and (member is None or not member.fits(shape, known) or (row and own and row != own)):
-            if len(members) > 1:
-                found.append((i - len(members), _planned(members, row, known)))
-            members, known, row = [], {}, 0
-        if member is not None:
-            members.append(member)
-            shape, row = member.result[1], row or own
-            known |= {x: layout for x, layout in zip(member.args, member.layouts, strict=True) if layout is not None}
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, Blockwise]] = []
+        self._taken = 0
+        self._members: list[Member] = []
+        self._known: dict[int, Layout] = {}
+        self._shape: tuple[int, ...] = ()
+        self._row = 0
+        self._loops: dict[Any, Loop | None] = {}
+        self._ordered: dict[Layout, bool] = {}
+
+    def take(self, call: tuple[Any, ...] | None) -> None:
+        """Take the next call: None, or `(ufunc, args, layouts, result, dying, out)` as `Program` takes it.
+
+        An argument is a slot with a layout, or a number without one.
+        """
+        member = None if call is None else _member(call, self._loops, self._ordered)
+        if member is None:
+            self.end()
+        else:
+            own = max([numbers for _, numbers in member.spreads])
+            if self._members and (
+                len(self._members) == MOST_CALLS
+                or not member.fits(self._shape, self._known)
+                or (self._row and own and self._row != own)
+            ):
+                self.end()
+            self._members.append(member)
+            self._shape, self._row = member.result[1], self._row or own
+            self._known |= {x: layout for x, layout in zip(member.args, member.layouts, strict=True) if layout is not None}
             if member.out >= 0:
-                known[member.out] = member.result
-    return found
+                self._known[member.out] = member.result
+        self._taken += 1
+
+    def end(self) -> None:
+        """End the run that is open: one call alone is none."""
+        if len(self._members) > 1:
+            self.found.append((self._taken - len(self._members), _planned(self._members, self._row, self._known)))
+        if self._members:
+            self._members, self._known, self._row = [], {}, 0
 
 
 def _member(call: tuple[Any, ...], loops: dict[Any, Loop | None], ordered: dict[Layout, bool]) -> Member | None:
