@@ -140,14 +140,14 @@ def program(seed: int, kind: Kind = EVERYTHING, count: int | None = None) -> Pro
     return Program(seed, arguments, tuple(lines), returned)
 
 
-# NumPy rounds the square of a complex number otherwise where the result has gaps, so that a result that is copied there differs
-SQUARES = re.compile(r"\*\*=|np\.(square|power|float_power)")
+# NumPy rounds a product of complex numbers otherwise where the result has gaps or is one element in place: one that is copied there differs
+PRODUCTS = re.compile(r"\*=|np\.(square|power|float_power|multiply)")
 
 
 def _fits(made: Line, scope: dict[str, Any], kind: Kind, random: Random) -> bool:
     """Run a line; False, with nothing changed, where NumPy refuses it or the program would not go on with what it makes."""
     target = scope.get(made.name)
-    if made.writes and isinstance(target, np.ndarray) and target.dtype.kind == "c" and not target.flags.forc and SQUARES.search(made.text):
+    if made.writes and isinstance(target, np.ndarray) and target.dtype.kind == "c" and PRODUCTS.search(made.text):
         return False
     before = {name: np.copy(x) for name, x in scope.items() if isinstance(x, np.ndarray)}
     try:

@@ -4,7 +4,7 @@ The run under the layer notes what each line makes. NumPy does the same line, fo
 the bit where the line computes or moves elements. Three kinds of lines may be 4 ulp apart, because NumPy itself gives other bits for
 another shape: of those that add up (`ROUNDED`) 4 ulp of the sum of magnitudes; of complex results 4 ulp of the result (NumPy's
 loops over many complex numbers fuse a product and a sum, those over one and `np.einsum` do not); and of the absolute value of a
-complex number, `abs`, 4 ulp (of one NumPy asks C's hypot, of many a vector loop). After such a line NumPy goes on with the numbers
+complex number, `abs`, 4 ulp (of one, and of those with gaps, NumPy asks C's hypot, of many a vector loop). After such a line NumPy goes on with the numbers
 of the layer, written in place, so that every line starts from the same bits and no error grows: a comparison or a cast
 downstream decides the same.
 """
@@ -90,7 +90,7 @@ def follow(program: Program, args: list[Any], notes: list[dict[str, Any]], what:
 
 def tolerant(line: Line, y: Any, before: dict[str, Any]) -> bool:
     """Whether NumPy gives other bits for another shape."""
-    if y.dtype.kind == "f" and re.search(r"\b(abs|absolute)\(", line.pattern) and any(x.dtype.kind == "c" and not x.shape for x in before.values()):
+    if y.dtype.kind == "f" and re.search(r"\b(abs|absolute)\(", line.pattern) and any(x.dtype.kind == "c" for x in before.values()):
         return True
     return y.dtype.kind in "fc" and bool(line.magnitude or (y.dtype.kind == "c" and line.family not in MOVES))
 
@@ -127,7 +127,7 @@ def magnitude(line: Line, y: Any, before: dict[str, Any]) -> Any:
     """How large the numbers are that a line adds up."""
     if line.magnitude in (ITSELF, "") or (line.magnitude == "0.0" and y.dtype.kind == "c"):
         return np.abs(y)
-    scope = NAMES | {name: np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)) if x.dtype.kind in "fc" else x for name, x in before.items()}
+    scope = NAMES | {name: np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)) if x.dtype.kind in "fc" else np.abs(x) if x.dtype.kind == "i" else x for name, x in before.items()}
     if line.magnitude != ABSOLUTE:
         return np.abs(np.asarray(eval(line.magnitude, scope)))
     exec(line.text, scope)
