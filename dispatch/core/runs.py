@@ -51,8 +51,8 @@ class Member(NamedTuple):
 class Runs:
     """The runs of some calls, found as the calls are taken, in order; `found` has each with the number of its first call.
 
-    A run is planned as soon as it ends, and has at most `MOST_CALLS`: what is known of its calls is let go with it, so a program
-    of any length is made in memory that grows with its steps in C alone.
+    A run is planned as soon as it ends, and has at most `MOST_CALLS`: what is known of its calls is let go with it, and a
+    program of any length is made in memory that grows with its steps alone.
     """
 
     def __init__(self) -> None:

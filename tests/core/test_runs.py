@@ -7,6 +7,7 @@ import dispatch
 from dispatch.compiler import program
 from dispatch.compiler.trace_function import make_fx
 from dispatch.core import Program, Slot
+from dispatch.core.runs import MOST_CALLS
 
 F8 = np.dtype("f8")
 X = np.linspace(0.5, 2.0, 60).reshape(3, 20)
@@ -82,3 +83,13 @@ def test_a_plan_is_held_to_the_arrays():
     assert run(np.ones(5)).tolist() == [4.0] * 5
     assert run(np.ones(3)).tolist() == [4.0] * 3
     assert made([(F8, (5,), (16,)), plan, plan], [1, 2]).runs == []
+
+
+def test_a_long_run_goes_on_as_another():
+    def long(x):
+        y = x
+        for _ in range(MOST_CALLS):
+            y = y * 0.5 + x
+        return y
+
+    assert runs(long, X) == [(0, MOST_CALLS), (MOST_CALLS, MOST_CALLS)]
