@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -171,7 +171,13 @@ def test_what_a_case_needs_is_open_while_it_is_timed():
     assert opened[0] == "in"
     assert opened[-1] == "out"
     assert set(opened[1:-1]) == {"run"}
-    assert watch.fastest == float("inf")
+    assert watch.batches == []
+
+
+def test_the_fastest_batch_is_found_a_share_of_lucky_ones_left_out():
+    watch = timing.Stopwatch("pass", {}, nullcontext, 0.0)
+    watch.batches += [5.0, 3.0, 4.0, 2.0]
+    assert (watch.fastest(), watch.fastest(0.25), watch.fastest(0.5)) == (2.0, 3.0, 4.0)
 
 
 @pytest.mark.parametrize("name", ["table", "workload", "imports", "kept"])

@@ -239,7 +239,8 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
             )
         written = arrays
     else:
-        if isinstance(mutates_args, dict) or not isinstance(mutates_args, Iterable):  # a dict's values may say False
+        unsure = isinstance(mutates_args, dict) and any(value is False for value in mutates_args.values())
+        if unsure or not isinstance(mutates_args, Iterable):
             raise DefinitionError(
                 f"{name}: mutates_args is {kind_of(mutates_args)}. "
                 "Write the names of the arrays that are written to, mutates_args=() for none.",

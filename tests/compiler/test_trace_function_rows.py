@@ -110,7 +110,7 @@ def test_the_graph_of_a_gradient_gives_the_gradient(op: OpOverload, mode: str) -
             tangents = [np.ones(x.shape, x.dtype) if i in by else None for i, x in enumerate(arrays)]
             if len(by) == len(arrays):
                 expected = jvp(f, tuple(arrays), tuple(tangents))
-                same(make_fx(lambda *xs: jvp(f, xs, tuple(tangents)), mode)(*arrays)(*arrays), expected, describe(case))  # noqa: B023
+                same(make_fx(lambda *xs: jvp(f, xs, tuple(tangents)), mode)(*arrays)(*arrays), expected, describe(case), **near)  # noqa: B023
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

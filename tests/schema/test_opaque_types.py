@@ -47,12 +47,15 @@ def test_an_unknown_class_is_refused(name):
         find_class(ClassType(name))
 
 
-@pytest.mark.parametrize("cls", [int, list, np.ndarray, np.float64, Tensor, 3])
+@pytest.mark.parametrize("cls", [int, list, np.ndarray, np.float64, Tensor])
 def test_what_has_a_schema_type_already_cannot_be_opaque(cls):
-    with pytest.raises(
-        DefinitionError, match="cannot be an opaque type: it is no class, or one that has a schema type"
-    ):
+    with pytest.raises(DefinitionError, match=f"^{cls.__name__} cannot be an opaque type: it has a schema type already. Hint it as it is.$"):
         register_opaque_type(cls)
+
+
+def test_an_opaque_type_is_a_class():
+    with pytest.raises(DefinitionError, match=r"^an opaque type is a class, and an int was given.$"):
+        register_opaque_type(3)
 
 
 def test_a_class_inside_a_function_has_no_name_to_print():
