@@ -63,14 +63,14 @@ class Timing:
 
 @dataclass
 class Stopwatch:
-    """One statement's timer, the number of runs in a batch, and the fastest batch so far (nanoseconds a run)."""
+    """One statement's timer, the number of runs in a batch, and the batches so far (nanoseconds a run)."""
 
     statement: str
     names: Mapping[str, Any]
     within: Callable[[], AbstractContextManager[object]]
     batch: float
     runs: int = RUNS
-    fastest: float = field(default=float("inf"), init=False)
+    batches: list[float] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.timer = timeit.Timer(self.statement, timer=time.process_time, globals=dict(self.names))
@@ -86,14 +86,21 @@ class Stopwatch:
             return self.timer.timeit(self.number)
 
     def run(self) -> None:
-        """One batch more, kept if it is the fastest."""
-        self.fastest = min(self.fastest, self.seconds() / self.number * 1e9)
+        """One batch more."""
+        self.batches.append(self.seconds() / self.number * 1e9)
+
+    def fastest(self, lucky: float = 0.0) -> float:
+        """The fastest batch, a share of lucky ones left out."""
+        return sorted(self.batches)[int(lucky * len(self.batches))]
 
 
 def measure(
-    cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH, runs: int = RUNS
+    cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH, runs: int = RUNS, lucky: float = 0.0
 ) -> dict[Name, Timing]:
-    """Time every case and its kernel, round-robin, and keep each one's fastest batch of at least that many seconds and runs."""
+    """Time every case and its kernel, round-robin, and keep each one's fastest batch of at least that many seconds and runs.
+
+    Of batches of one run some are lucky: the processor runs faster for a moment. `lucky` is the share of such to leave out.
+    """
     calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs) for name, case in cases.items()}
     kernels = {
         name: Stopwatch(case.kernel, case.names, case.within, batch, runs)
@@ -105,9 +112,8 @@ def measure(
             watch.run()
             if name in kernels:
                 kernels[name].run()
-    return {
-        name: Timing(watch.fastest, kernels[name].fastest if name in kernels else None) for name, watch in calls.items()
-    }
+    of_kernels = {name: watch.fastest(lucky) for name, watch in kernels.items()}
+    return {name: Timing(watch.fastest(lucky), of_kernels.get(name)) for name, watch in calls.items()}
 
 
 def fastest(seconds: Iterable[float]) -> float:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .autodiff import grad
 from .core import OpOverload
-from .errors import DispatchError, OperatorNotFoundError, did_you_mean
+from .errors import ArgumentError, DispatchError, OperatorNotFoundError, did_you_mean
 from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
 from .numpy_ops import inventory
@@ -134,7 +134,9 @@ def _check(options: argparse.Namespace) -> int:
     """Check the operators of a module, and return 1 if one fails; after an interrupt print what is known, and return 130."""
     rows: list[Outcome] = []
     done, status = 0, 0
-    require, failures = checked_requirements(options.require), Failures(options.failures)
+    if options.samples < 1:
+        raise ArgumentError(f"--samples is how many an operator is checked with, at least 1, and was {options.samples}.")
+    require, failures = checked_requirements(options.require), Failures(options.failures, known=True)
     aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
     with aside:
         defined = defined_by(options.module)

@@ -229,10 +229,15 @@ def _distance(a: str, b: str) -> int:
 
 
 def close_matches(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the known names nearest to a misspelt one, best first: within one edit for each three letters, ignoring case."""
+    """Return the known names nearest to a misspelt one, best first, ignoring case.
+
+    These are the names that begin with it, then those within one edit for each three letters.
+    """
+    known = list(known)
+    begun = sorted(other for other in known if len(name) > 3 and other.lower().startswith(name.lower()))
     allowed = min(max(1, len(name) // 3), len(name) - 1)  # any two letters are one edit apart
     scored = [(_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed]
-    return [other for score, other in sorted(scored) if score <= allowed][:limit]
+    return list(dict.fromkeys([*begun, *(other for score, other in sorted(scored) if score <= allowed)]))[:limit]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -246,6 +251,8 @@ def kind_of(x: object) -> str:
     name = type(x).__name__
     if name in ("NoneType", "ellipsis"):
         return "None" if x is None else "an Ellipsis"
+    if name.startswith("_") and callable(x):  # NumPy's dispatchers, functions of ctypes: what they are called is inside
+        name = "function"
     vowel = name[0].lower() in "aeiou" and name != "ufunc"
     return f"{'an' if vowel or name == 'ndarray' else 'a'} {name}"
 

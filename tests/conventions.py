@@ -81,7 +81,7 @@ CONVENTIONS = [
         "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1, None), 0), is_complex),
     Convention("partition", "equal elements", "the first of them goes to the first of their places; where the others are, NumPy says and JAX does not follow",
         ("partition", (A([1.0, 1.0, 0.5]), 1, -1, "introselect"), 0), lambda *case: True),
-    Convention("unique unique_all", "equal elements", "the first of them is the one that is left, as `return_index` says",
+    Convention("unique unique_all unique_counts unique_inverse intersect1d setxor1d setdiff1d", "equal elements", "the first of them is the one that is left, as `return_index` says",
         ("unique", (A([1.0, 1.0]), None, True, True), 0), lambda *case: True),
     Convention("geomspace", "an end is inf, of one number", "that number is the first end itself", ("geomspace", (A(inf), A(1.0), 1, True, None, 0), 0), has_inf),
     Convention("absolute fabs scalar_absolute", "0", MIDDLE, ("absolute", (A(0.0),), 0)),

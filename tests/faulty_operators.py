@@ -907,6 +907,52 @@ def reads_what_it_saved_without_its_strides(wrong):
 
 
 @found_by("test_gradients")
+def halves_the_gradient_in_single_precision(wrong):
+    def backward(g, x):
+        return g * np.cos(x) * (0.5 if wrong and x.dtype == np.float32 else 1.0)
+
+    return define(lambda x: np.sin(x), backward=backward), (t(X),)
+
+
+@found_by("test_schema", DANGEROUS)
+def keeps_results_by_their_first_element(wrong):
+    kept = {}
+
+    def kernel(x):
+        if not wrong:
+            return np.asarray(x.sum())
+        key = (x.shape, x.dtype, float(x.flat[0]) if x.size else 0.0)
+        return np.asarray(kept.setdefault(key, x.sum()))
+
+    return define(kernel, fake=lambda x: np.empty((), x.dtype)), (X,)
+
+
+@found_by("test_schema", DANGEROUS)
+def keeps_memory_in_each_call(wrong):
+    kept = []
+
+    def kernel(x):
+        if wrong:
+            kept.append(np.ones(10_000))
+        return x * 2.0
+
+    return define(kernel), (X,)
+
+
+@found_by("test_schema")
+def returns_its_argument_in_single_precision(wrong):
+    return define(lambda x: x.astype(np.float32, copy=not wrong), fake=lambda x: np.empty_like(x, np.float32)), (X,)
+
+
+@found_by("test_schema")
+def returns_an_array_of_objects(wrong):
+    def kernel(x):
+        return np.array([x.sum(), None], object) if wrong else np.array([x.sum(), 0.0])
+
+    return define(kernel, fake=lambda x: np.empty(2, object if wrong else float)), (X,)
+
+
+@found_by("test_gradients")
 def computes_the_gradient_in_single_precision(wrong):
     def backward(g, x):
         made = 2.0 * x * g

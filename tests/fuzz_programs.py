@@ -3,8 +3,8 @@
     python -m tests.fuzz_programs --programs 20000 --seed 0 --processes 2
 
 `numpy_programs.py` says what a program is, `program_checks.py` what each layer is held to. What a layer refuses in words of its own
-is counted by its reason and is no difference; any other exception is one. What is found is made as short as it can be, and printed
-as source that runs.
+is counted by its reason and is no difference; any other exception is one. The first of each kind that is found is made as short as it
+can be and printed at once, as source that runs.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -109,33 +110,37 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--show", type=int, default=10, help="how many differences are made short and printed")
+    parser.add_argument("--show", type=int, default=100, help="how many kinds of differences are made short and printed")
     options = parser.parse_args()
     last = options.seed + options.programs
-    chunks = [range(i, min(i + 100, last)) for i in range(options.seed, last, 100)]
-    if options.processes > 1:
-        with get_context("spawn").Pool(options.processes) as pool:
-            reports = list(pool.imap(run, chunks))
-    else:
-        reports = [run(chunk) for chunk in chunks]
-    calls, refused = sum((r.calls for r in reports), Counter()), sum((r.refused for r in reports), Counter())
-    different = [one for r in reports for one in r.different]
-    sorts: dict[str, list[tuple[Program, str]]] = {}
-    for made, found in different:
-        sorts.setdefault(sort_of(re.sub("[A-Z][a-z]+Tensor", "Tensor", found.said)), []).append((made, found.layer))
-    for like in sorted(sorts.values(), key=lambda like: -len(like))[: options.show]:
-        small, layer = min(like, key=lambda one: len(one[0].lines))
-        small = shrunk(small, layer)
-        where = ", ".join(f"{name} {n}" for name, n in Counter(name for _, name in like).items())
-        print(f"\n# {where}; seed {small.seed}, {layer}: {outcome(small, layer).said[:300]}\n{small.text}", flush=True)
+    chunks = [range(i, min(i + 20, last)) for i in range(options.seed, last, 20)]
+    calls: Counter[str] = Counter()
+    refused: Counter[tuple[str, str]] = Counter()
+    sorts: dict[str, Counter[str]] = {}
+    with get_context("spawn").Pool(options.processes) if options.processes > 1 else nullcontext() as pool:
+        for report in pool.imap(run, chunks) if pool else map(run, chunks):
+            calls += report.calls
+            if not calls[next(iter(LAYERS))] % 1000:
+                print(f"# {calls[next(iter(LAYERS))]} programs", file=sys.stderr, flush=True)
+            refused += report.refused
+            for made, found in report.different:
+                like = sort_of(re.sub("[A-Z][a-z]+Tensor", "Tensor", found.said))
+                if like not in sorts and len(sorts) < options.show:
+                    small = shrunk(made, found.layer)
+                    print(f"\n# seed {small.seed}, {found.layer}: {outcome(small, found.layer).said[:300]}\n{small.text}", flush=True)
+                else:
+                    print(f"# again: seed {made.seed}, {found.layer}: {found.said[:100]!r}", flush=True)
+                sorts.setdefault(like, Counter())[found.layer] += 1
     by_layer: Counter[str] = Counter()
     for (layer, _), n in refused.items():
         by_layer[layer] += n
     print("\nrefused, of " + str(sum(calls.values())) + " runs: " + ", ".join(f"{layer} {n / calls[layer]:.0%}" for layer, n in by_layer.most_common()))
     for (layer, said), n in refused.most_common(25):
         print(f"  {n:5d}  {layer}: {said}")
-    print(f"{options.programs} programs, {len(different)} differences of {len(sorts)} kinds")
-    return int(bool(different))
+    for like, layers in sorts.items():
+        print(f"{like}: " + ", ".join(f"{layer} {n}" for layer, n in layers.items()))
+    print(f"{options.programs} programs of seed {options.seed} on, {sum(map(Counter.total, sorts.values()))} differences of {len(sorts)} kinds")
+    return int(bool(sorts))
 
 
 if __name__ == "__main__":

@@ -256,10 +256,11 @@ SHARE = {
 
 ITSELF = "the result"  # its size bounds the error: one rounding, however it is computed
 ABSOLUTE = "the line, of absolute values"
+ARCTAN2 = ("np.arctan2({x}, 2.0 + np.sin({y}))", "np.arctan2({x}, {y})")  # NumPy rounds otherwise where an operand runs backwards
 ROUNDED: dict[str, str] = {
     **dict.fromkeys((*EVERY["reductions"], *EVERY["sums along"], *EVERY["summed writes"], "{x}.sum(0) if {x}.ndim > 1 else {x} * 2", "vmap(lambda r: r * np.sum({y}))({x})"), ABSOLUTE),
     "np.sum({x}, axis=0, out=np.zeros({x}.shape[1:]))": ABSOLUTE,
-    **dict.fromkeys((*EVERY["powers"], "np.float_power(np.abs({x}), 0.5)", "{x} **= 2", "{x} **= {s}", "np.power({x}, 2, out={x})"), ITSELF),
+    **dict.fromkeys((*EVERY["powers"], "np.float_power(np.abs({x}), 0.5)", *ARCTAN2, "{x} **= 2", "{x} **= {s}", "np.power({x}, 2, out={x})"), ITSELF),
     # of absolute values, with a factor where NumPy subtracts the mean first; of deviations the squares are compared
     "np.var({x})": "4 * np.mean(np.square({x}))",
     "np.var({x}, axis={a})": "4 * np.mean(np.square({x}), axis={a})",
@@ -267,6 +268,8 @@ ROUNDED: dict[str, str] = {
     "np.var({x}, axis={a}, ddof=1)": "8 * np.mean(np.square({x}), axis={a})",
     "np.std({x}, axis={a})": "4 * np.mean(np.square({x}), axis={a})",
     "{x}.std(axis={a}, ddof=1)": "8 * np.mean(np.square({x}), axis={a})",
+    "np.nanvar({x}, axis={a})": "4 * np.nanmean(np.square({x}), axis={a})",
+    "np.nanstd({x})": "4 * np.nanmean(np.square({x}))",
     "np.std({x}, keepdims=True)": "4 * np.mean(np.square({x}), keepdims=True)",
     "np.std({x} * np.array([1.0, 2.5, 4.0]) + np.array([-3.0, 0.0, 3.0]), axis=-1)": "4 * np.mean(np.square({x} * 4.0 + 3.0), axis=-1)",
     # equal but for the sign of zero: of 0.0 and -0.0 the first is the largest, and 0.0 + -0.0 * 1.0 is no product
@@ -404,13 +407,13 @@ def line(random: Random, patterns: dict[str, tuple[str, ...]], shares: dict[str,
 
 
 def _crashes(pattern: str, x: Any) -> bool:
-    """Whether NumPy itself uses memory that is nobody's.
+    """Whether NumPy itself uses memory that is nobody's, or never ends.
 
-    A diagonal of nothing; a cumulative sum of a number to an array; counts up to the largest int64, one more than which is none.
+    np.take that wraps around an axis of nothing; a diagonal of nothing; a cumulative sum of a number to an array; counts up to the largest int64, one more than which is none.
     """
     if "bincount" in pattern:
         return bool(np.any(np.abs(x) > 1e6))
-    return ("'ii->i'" in pattern and not x.size) or ("cumsum" in pattern and "out=" in pattern and not x.ndim)
+    return (("'ii->i'" in pattern or "'wrap', axis" in pattern) and not x.size) or ("cumsum" in pattern and "out=" in pattern and not x.ndim)
 
 
 def _filled(text: str, holes: dict[str, str]) -> str:

@@ -29,7 +29,7 @@ LACKS = {
         "copies where NumPy has views, and views where it copies": lambda line, made: re.search(r"\.flatten\(|np\.(flip|fliplr|flipud|rot90|diag|conj|kron)\(|= \+", line.text) is not None,
         "gradients of values that one write puts at one place": lambda line, made: line.pattern.startswith("{x}[{f}] ="),
         "numbers out of arrays, which are views in torch": lambda line, made: (isinstance(made, np.generic) and line.family in ("indexing", "flow")) or line.pattern == "{x}[{i}][{i}]",
-        "a second derivative of sinc at 0, which is nan there": lambda line, made: "sinc" in line.text,
+        "a second derivative of sinc and of copysign at 0, which is nan there": lambda line, made: re.search("sinc|copysign", line.text) is not None,
         ".T of other than two axes": lambda line, made: ".T" in line.text,
         "functions without a twin": lambda line, made: re.search(r"np\.(pad|median|meshgrid|rollaxis|broadcast_arrays|cross|delete|apply)\b", line.text) is not None,
         "an axis None of methods": lambda line, made: re.search(r"\.(sum|mean|cumsum)\(None", line.text) is not None,
@@ -101,7 +101,7 @@ def agrees(program: Program, name: str) -> None:
     for what, x, y in zip(Derivatives._fields, ours, theirs, strict=True):
         for a, b in zip(x if isinstance(x, list) else [x], y if isinstance(y, list) else [y], strict=True):
             a, b = np.asarray(a), np.asarray(b)
-            if a.shape != b.shape or not np.allclose(a, b, rtol=CLOSE, atol=CLOSE * max(1.0, float(np.max(np.abs(b), initial=0.0)))):
+            if a.shape != b.shape or not np.allclose(a, b, rtol=CLOSE, atol=CLOSE * max(1.0, float(np.max(np.abs(b), initial=0.0))), equal_nan=True):
                 raise DifferenceError(f"{what}: {a!r}, not {b!r}")
 
 

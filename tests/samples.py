@@ -609,6 +609,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "extract": lambda make: [(make((2, 3), "?"), make((2, 3))), (make((3,), "?"), make((3,)))],
     "unique": lambda make: [(make((5,)), None, True, True), (make((2, 3)), None, False, True), (make((4, 3)), 1, True, True)],
     **dict.fromkeys(["unique_all", "unique_places"], lambda make: [(make((5,)), None, False), (make((2, 3)), None, True), (make((4, 3)), -1, True)]),
+    **dict.fromkeys(
+        ["intersect1d", "setdiff1d", "setxor1d"],
+        lambda make: [(make((5,)), make((4,)), False), (make((2, 3)), make((3,)), False), (make((3,)), make((4,)), True)],
+    ),
     "unsorted_places": lambda make: [(make((5,)), True), (make((2, 3)), False)],
     "isin": lambda make: [
         (make((2, 3)), make((4,)), False, False, None), (make((3,)), make((2, 3)), False, True, None), (make(()), make((3,)), False, False, "sort"),

@@ -102,7 +102,7 @@ def test_the_page_of_floors_draws_every_file():
     [
         ("a batching rule's fallback", "layers/vmap/fallback_loop.py"),
         ("a saved tensor's protection", "layers/autograd/saved_tensors.py"),
-        ("the guard it leaves", "symbolic/guards.py"),
+        ("the guard of a symbolic size", "symbolic/guards.py"),
         ("np.cumsum", "numpy_ops/cumulative.py"),
     ],
 )

@@ -142,7 +142,7 @@ def test_the_command_counts_what_is_refused() -> None:
     words = [sys.executable, "-m", "tests.fuzz_programs", "--programs", "3", "--seed", "5", "--show", "0"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "refused, of " in done.stdout, done.stdout + done.stderr
-    assert "3 programs, " in done.stdout
+    assert "3 programs of seed 5 on, 0 differences" in done.stdout
 
 
 def test_a_thousand_programs_do_what_numpy_does() -> None:

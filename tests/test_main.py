@@ -348,6 +348,12 @@ def test_check_ends_with_2_where_nothing_can_be_checked(package, capsys):
     assert command.main(["check", "no_such_module"]) == 2
     assert command.main(["check", package, "--require", "vamp"]) == 2
     assert capsys.readouterr().err.splitlines()[1].startswith("npdispatch: 'vamp' cannot be required. Did you mean 'vmap'?")
+    assert command.main(["check", package, "--samples", "0"]) == 2
+    assert command.main(["check", package, "--failures", "none.json"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "npdispatch: --samples is how many an operator is checked with, at least 1, and was 0.",
+        "npdispatch: there is no file none.json. A run with DISPATCH_OPCHECK_ACCEPT=1 in the environment writes it.",
+    ]
 
 
 def test_check_takes_what_is_known_to_fail_and_what_is_required(package, capsys, tmp_path):

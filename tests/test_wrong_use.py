@@ -140,7 +140,7 @@ LAYERS = {
 def test_the_same_is_said_under_every_layer(under, scale):
     assert said(lambda: under(lambda x: scale(x, 2.0, 3.0))) == f"{CALL} takes 2 by position and was given 3."
     assert said(lambda: under(lambda x: scale(x, factr=2.0))).endswith("Did you mean 'factor'?")
-    assert said(lambda: under(lambda x: scale([x]))).endswith("given a list of length 1. Write np.asarray(...) around it.")
+    assert said(lambda: under(lambda x: scale([x]))).endswith("given a list of length 1. Write np.stack(...) around it.")
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------------------

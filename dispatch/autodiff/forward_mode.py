@@ -99,7 +99,7 @@ def unrecorded(result: Any, level: Level) -> Any:
     leaves, found = flattened(result), False
     for i, x in enumerate(leaves):
         if isinstance(x, TrackedTensor) and x.level is level:
-            run_backward((x.data,), (zeros(x.data.layout, x.value),), level, True, False)
+            run_backward((x.kept,), (zeros(x.kept.layout, x.value),), level, True, False)
             leaves[i], found = x.value, True
     return unflatten(result, leaves) if found else result
 

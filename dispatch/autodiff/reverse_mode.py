@@ -99,8 +99,8 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
                 aux = left(aux, level)
             number = value if isinstance(value, Tensor) else array_in(value)
             if isinstance(number, TrackedTensor) and number.level is level:
-                _check_scalar(number, number.data.layout)
-                found = run_backward((number.data,), (one(number),), level, False, False)
+                _check_scalar(number, number.kept.layout)
+                found = run_backward((number.kept,), (one(number),), level, False, False)
                 value = number.value if value is number else left(value, level)
             else:
                 _check_scalar(number, layout_of(number))
@@ -119,7 +119,11 @@ def _check_scalar(value: Any, layout: Layout | None) -> None:
     if isinstance(value, (float, complex)):
         return
     if not is_array(value) and not isinstance(value, int):
-        raise GradientError(f"grad is of a function that returns one number, and this one returned {kind_of(value)}.")
+        said = f"grad is of a function that returns one number, and this one returned {kind_of(value)}."
+        if value is None:
+            raise GradientError(f"{said} Add the return statement.")
+        more = " Return the number alone, or (number, aux) with has_aux=True." if isinstance(value, (tuple, list, dict)) else ""
+        raise GradientError(said + more)
     if np.shape(value):
         raise GradientError(
             f"grad is of a function that returns one number, and this one returned shape {value.shape}. Sum the result."
@@ -230,7 +234,7 @@ class TapedArguments(Arguments):
             else:
                 leaf = track(x, level, shared=True)
                 inside.append(leaf)
-                self.ends.append((leaf.data, leaf.value))  # taken now: a write gives the tracked value another history
+                self.ends.append((leaf.kept, leaf.value))  # taken now: a write gives the tracked value another history
         self.args, self.keywords = self.call_with(inside)
 
     def gradients(self, found: dict[Leaf, Any]) -> Any:
@@ -249,4 +253,4 @@ class TapedArguments(Arguments):
 
 def edges_at(leaves: list[Any], level: Level) -> list[Any]:
     """Where a backward of each leaf of a result begins on the tape of a level; None where the leaf does not depend on it."""
-    return [x.data if isinstance(x, TrackedTensor) and x.level is level else None for x in leaves]
+    return [x.kept if isinstance(x, TrackedTensor) and x.level is level else None for x in leaves]

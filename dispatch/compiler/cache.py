@@ -17,9 +17,11 @@ class Entry(Ready):
 
     `call` says what calls these are. `run` runs the graph of `traced`; both are None if such calls run the function itself,
     for `reason`. `hits` counts the calls, and `fallbacks`, by reason, those of them that ran the function all the same.
+    `place` is where it was loaded from, "" for a trace of this process; `key` and `head` are what a file has of it beside the
+    graph, and `unkept` says why it is in none.
     """
 
-    __slots__ = ("call", "fallbacks", "reason", "traced")
+    __slots__ = ("call", "fallbacks", "head", "key", "place", "reason", "traced", "unkept")
 
     def __init__(
         self, call: str, conditions: Conditions, traced: FunctionGraph | None, run: Callable[..., Any] | None, reason: str = ""
@@ -28,6 +30,8 @@ class Entry(Ready):
         self.written = () if traced is None else traced.written
         self.repeatable = traced is not None and traced.repeatable
         self.fallbacks: dict[str, int] = {}
+        self.place = self.head = self.unkept = ""
+        self.key: Any = None
 
     def falls_back(self, reason: str) -> str:
         """Count a call that runs the function itself, and return why."""

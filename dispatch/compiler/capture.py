@@ -1,8 +1,8 @@
 """Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays."""
 
 import inspect
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -15,11 +15,13 @@ from ..graph import AliasAnalysis, Graph, Metadata, Node, apply, common_subexpre
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE, TracedNumber
+from ..operators.rule_operators import runs_as_ours
 from ..schema.tags import Tag
-from .conditions import BYTES, Conditions
+from .conditions import BYTES, READ, Conditions
 from .copies import Copies
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
-from .reached import Guard, Reached
+from .lowering import is_repeatable
+from .reached import Guard, Reached, loud
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
@@ -32,7 +34,9 @@ class FunctionGraph(NamedTuple):
     `conditions` says of a call whether the graph stands for it, and gives the inputs of the graph then: the arrays, given and
     captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to. A graph is
-    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given.
+    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
+    the numbers of the fixed floats, `as_inputs` is whether captured arrays and floats are inputs, and `quiet` whether it leaves
+    out calls of which NumPy could be told to raise.
     """
 
     graph: Graph
@@ -43,6 +47,9 @@ class FunctionGraph(NamedTuple):
     written: tuple[int, ...]
     repeatable: bool
     wrapped: bool
+    decided: tuple[int, ...]
+    as_inputs: bool
+    quiet: bool
 
 
 class Options(NamedTuple):
@@ -52,10 +59,34 @@ class Options(NamedTuple):
     static: frozenset[str] = frozenset()
     captured: Captured = "inputs"
     layout: Callable[[Any], Any] | None = None  # of an array whose lengths are open: what must be as it was
+    engine: bool = False  # whether an engine is to run it, which reports no floating-point errors
 
 
-def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> FunctionGraph:
-    """Trace `f` for calls like this one, without running a kernel; raise if a graph cannot stand for them."""
+class Walked(NamedTuple):
+    """A call of a function: its arguments, taken apart, and what the function and they can reach. Nothing has run yet."""
+
+    f: Callable[..., Any]
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+    given: Given
+    reached: Reached
+
+    def captured(self) -> list[np.ndarray]:
+        """Return the arrays that the function refers to and is not given."""
+        known = set(map(id, self.given.values))
+        return [x for x in self.reached.arrays.values() if id(x) not in known]
+
+    def inputs(self, as_inputs: bool) -> tuple[list[Any], list[str]]:
+        """Return the inputs of a graph, and how they are called; what is captured is among them or is constant."""
+        values, paths = list(self.given.values), list(self.given.paths)
+        for x in [*self.captured(), *self.reached.floats.values()] if as_inputs else ():
+            values.append(x)
+            paths.append(self.reached.where[id(x)])
+        return values, paths
+
+
+def walked(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> Walked:
+    """Take a call apart, and find what it can reach; raise where something cannot be compared."""
     as_given = args, keywords
     args, keywords = with_own_floats((args, keywords))
     names = argument_names(f, args, keywords)
@@ -72,20 +103,26 @@ def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[s
         given = Given(args, keywords, names, options.static, floats=False)
     if given.containers & reached.seen.keys():
         raise TracingError("a container that it is given is one that it refers to, too. Pass a copy.")
-    if options.captured != "inputs" or given.wrapped:
-        return _traced(f, args, keywords, given, reached, options)
+    return Walked(f, args, keywords, given, reached)
+
+
+def capture_graph(call: Walked, options: Options) -> FunctionGraph:
+    """Trace a function for calls like this one, without running a kernel; raise if a graph cannot stand for them."""
+    reached = call.reached
+    if options.captured != "inputs" or call.given.wrapped:
+        return _traced(call, options)
     try:
-        found = _traced(f, args, keywords, given, reached, options)
+        found = _traced(call, options)
     except Exception as error:
         if not _may_be_compared(reached):
             raise
         try:
-            return _traced(f, args, keywords, given, reached, options._replace(captured="compared"))
+            return _traced(call, options._replace(captured="compared"))
         except Exception:  # the first says it better
             raise error from None
     if found.graph.symbols and not options.dynamic and _may_be_compared(reached):  # a captured mask, say
         with suppress(Exception):
-            return _traced(f, args, keywords, given, reached, options._replace(captured="compared"))
+            return _traced(call, options._replace(captured="compared"))
     return found
 
 
@@ -93,26 +130,13 @@ def _may_be_compared(reached: Reached) -> bool:
     return bool(reached.arrays) and sum(x.nbytes for x in reached.arrays.values()) <= MOST_COMPARED
 
 
-def _traced(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    keywords: dict[str, Any],
-    given: Given,
-    reached: Reached,
-    options: Options,
-) -> FunctionGraph:
+def _traced(call: Walked, options: Options) -> FunctionGraph:
     """Return one trace."""
-    inputs = options.captured == "inputs" and not given.wrapped
-    values, paths = list(given.values), list(given.paths)
-    known = set(map(id, values))
-    captured = [x for x in reached.arrays.values() if id(x) not in known]
-    if inputs:
-        values += captured
-        paths += [reached.where[id(x)] for x in captured]
-        for key, x in reached.floats.items():
-            values.append(x)
-            paths.append(reached.where[key])
-    held = {} if inputs else {id(x): x.copy("K") for x in captured}
+    reached, given = call.reached, call.given
+    as_inputs = options.captured == "inputs" and not given.wrapped
+    values, paths = call.inputs(as_inputs)
+    captured = call.captured()
+    held = {} if as_inputs else {id(x): x.copy("K") for x in captured}
     arrays = [i for i, x in enumerate(values) if type(x) is not float]
     floats = [i for i, x in enumerate(values) if type(x) is float]
     words = placeholders(paths)
@@ -132,22 +156,32 @@ def _traced(
             guard.mode.objects[id(number)] = values[i], nodes[i]
             standing[id(values[i])] = number
         copies = Copies(reached, standing)
-        called, positional = copies.copy(f), [copies.copy(x) for x in args]
-        named = {k: copies.copy(x) for k, x in keywords.items()}
+        called, positional = copies.copy(call.f), [copies.copy(x) for x in call.args]
+        named = {k: copies.copy(x) for k, x in call.keywords.items()}
         copies.remember()
-        out = called(*positional, **named)
+        try:
+            with warned_of(raised_on_the_way):
+                out = called(*positional, **named)
+        finally:
+            copies.restore()
         copies.check_unchanged()
+        own = [x for x in leaves(out) if type(x) is np.ndarray]
+        if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):
+            raise TracingError("it returns an array that it refers to, by whose data it decides. Return a copy.")
         return copies.back(out)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
     )
     stand_ins = [np.empty(x.shape, x.dtype) if isinstance(x, Tensor) else x for x in (values[i] for i in arrays)]
+    raised_on_the_way: list[str] = []
     with listening() as made:
         graph = make_fx(functionalize(run), "symbolic" if options.dynamic else "fake")(*stand_ins)
     for error in made:  # whatever an `except` did with it; rows try how an argument fits, which no user's code sees
         if reached.catches or not isinstance(error, ArgumentError):
             raise error
+    if raised_on_the_way:
+        raise TracingError(f"NumPy reports {raised_on_the_way[0]} where it computes without inputs, each time that it runs.")
     if any(x.tobytes() != held[id(x)].tobytes() for x in captured if held):
         raise TracingError(
             "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
@@ -155,28 +189,63 @@ def _traced(
     inner = dict(zip(arrays, graph.inputs, strict=True)) | nodes
     graph.inputs = tuple([inner[i] for i in range(len(values))])
     _check(graph)
+    quiet = False
     if not given.wrapped:  # else a gradient would be summed in another order
-        first_passes = () if options.dynamic else (known_by_layout,)
-        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
-    fixed = [paths[i] for i in floats if numbers[i].used]
-    slots = [slot_of(x, i in numbers and numbers[i].used, options.layout) for i, x in enumerate(values)]
+        graph, quiet = _smaller(graph, options)
+    return bound(call, graph, tuple([i for i in floats if numbers[i].used]), as_inputs, quiet, options)
+
+
+def bound(
+    call: Walked, graph: Graph, decided: tuple[int, ...], as_inputs: bool, quiet: bool, options: Options
+) -> FunctionGraph:
+    """Return a graph with the conditions under which it stands for a call: the graph of this call, or one like it."""
+    reached, given = call.reached, call.given
+    values, paths = call.inputs(as_inputs)
+    slots = [slot_of(x, i in decided, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}
     guards = [] if options.captured == "constant" else list(reached.guards)
-    if not inputs and options.captured != "constant":
-        guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in captured]
+    if quiet or (options.engine and not given.wrapped and loud(np) == (False,)):
+        guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
+    if not as_inputs and options.captured != "constant":
+        guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in call.captured()]
     written = _written_inputs(graph)
     for i in written:
         if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
-    conditions = Conditions(slots, tuple(keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
-    places = sorted({guard.path for guard in guards})
-    repeatable = not written and not any(map(has_effect, graph.nodes))
-    return FunctionGraph(graph, conditions, places, paths[len(given.values) :], fixed, written, repeatable, given.wrapped)
+    conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
+    return FunctionGraph(
+        graph,
+        conditions,
+        places=sorted({guard.path for guard in guards}),
+        captured=paths[len(given.values) :],
+        fixed=[paths[i] for i in decided],
+        written=written,
+        repeatable=is_repeatable(graph),
+        wrapped=given.wrapped,
+        decided=decided,
+        as_inputs=as_inputs,
+        quiet=quiet,
+    )
 
 
-def has_effect(node: Node) -> bool:
-    """Whether a call does something else than to return values, or may: a custom operator's kernel is not looked into."""
-    return node.op is not None and (node.op.schema.namespace != "np" or node.op.schema.is_mutable)
+def _smaller(graph: Graph, options: Options) -> tuple[Graph, bool]:
+    """Return a graph with fewer calls, and whether calls were left out, which then neither raise nor call.
+
+    It is the graph as it is where NumPy is told to raise or to call.
+    """
+    if loud(np) != (False,):
+        return graph, False
+    first_passes = () if options.dynamic else (known_by_layout,)
+    smaller = apply(graph, *first_passes, common_subexpressions, folded, dead_code)
+    return smaller, len(smaller.nodes) != len(graph.nodes)
+
+
+@contextmanager
+def warned_of(found: list[str]) -> Iterator[None]:
+    """Note the floating-point errors of NumPy that it would warn of in a `with` block."""
+    asked: Any = {kind: "call" if what in ("warn", "print", "log") else what for kind, what in np.geterr().items()}
+    with np.errstate(call=lambda kind, _: found.append(kind), **asked):
+        yield
 
 
 def _check(graph: Graph) -> None:
@@ -222,6 +291,11 @@ def _overlaps_itself(x: np.ndarray) -> bool:
     return False
 
 
+def folded(graph: Graph) -> Graph:
+    """Compute what is made of constants by this package's operators; a user's kernel may be another when the graph runs."""
+    return constant_folding(graph, only=runs_as_ours)
+
+
 def known_by_layout(graph: Graph) -> Graph:
     """Return the graph with constants in place of calls that read only a layout, such as `ones_like(x)`.
 
@@ -229,7 +303,7 @@ def known_by_layout(graph: Graph) -> Graph:
     """
 
     def known(new: Graph, node: Node, args: tuple[Any, ...]) -> Node:
-        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value):
+        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value) and runs_as_ours(node.op):
             first, *rest = node.args
             if type(first) is Node and _is_small(first.value) and not any(True for _ in nodes_in(rest)):
                 value = node.op.whole(np.empty(first.value.shape, first.value.dtype), *rest)

@@ -1,5 +1,9 @@
-"""`compile`: traces a function once for each kind of call, and runs the graph in later calls."""
+"""`compile`: traces a function once for each kind of call, and runs the graph in later calls.
 
+It has more than 350 lines because `compile` has a whole docstring, and a call that is new meets all that may become of it.
+"""
+
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -11,16 +15,20 @@ from typing import Any
 import numpy as np
 
 from ..core.source import levels_out, raised_at
-from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError, check_flag, check_function
+from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError, check_flag, check_function, kind_of
 from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, replay
 from .cache import LIMIT, Entry, agree
-from .capture import Captured, FunctionGraph, Options, capture_graph
+from .capture import Captured, FunctionGraph, Options, Walked, capture_graph, walked
 from .conditions import Caller, Conditions, can_write, watched_by_mode
 from .dynamic_shapes import dynamic_program, fits, open_layout
+from .entry_files import EntryFiles, Key, entry_text, head_of, key_of
 from .explained import Explained, described
+from .fingerprint import Unkeyed
 from .given import Given, argument_names, slot_of
 from .lowering import program
+from .pickled import found_again, found_by_name
+from .reached import loud
 
 KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
@@ -35,8 +43,12 @@ class Compiled(Caller):
         The traces, oldest first.
     """
 
-    def __init__(self, f: Callable[..., Any], options: Options, fullgraph: bool, backend: Backend, verify: int) -> None:
+    def __init__(
+        self, f: Callable[..., Any], options: Options, fullgraph: bool, backend: Backend, verify: int, settings: dict[str, Any]
+    ) -> None:
         self._f, self._options, self._fullgraph, self._backend, self._verify = f, options, fullgraph, backend, verify
+        self._settings = settings  # what `compile` was given
+        self._files = EntryFiles(settings["cache_dir"])
         self._traces = 0
         self._warned = False
         self._reasons: dict[str, int] = {}  # of the calls that no entry counts
@@ -140,17 +152,56 @@ class Compiled(Caller):
             return None
         self._traces += 1
         try:
-            graph = capture_graph(self._f, args, keywords, self._options)
+            call = walked(self._f, args, keywords, self._options)
+            key, unkept = self._key(call)
+            loaded = None if key is None else self._loaded(call, key)
+            if loaded is not None:
+                return loaded
+            known = len(call.reached.guards)
+            graph = capture_graph(call, self._options)
+            if key is not None and len(call.reached.guards) != known:  # so that another walk does not compare it
+                key, unkept = None, f"its trace has asked for {call.reached.guards[-1].path}, which is not there"
         except Exception as error:
             if self._fullgraph or not note:
                 raise
             return refused(self._f, args, keywords, self._options, said(error))
-        return self._made(graph, described(args, keywords, self._options.dynamic))
+        made = self._made(graph, described(args, keywords, self._options.dynamic))
+        made.unkept = unkept
+        if key is not None:
+            try:
+                made.key, made.head = key, head_of(call, key, graph, made.call)
+                if self._files.folder is not None:
+                    made.unkept = self._files.keep(key, entry_text(made.head, graph.graph))
+            except Unkeyed as error:
+                made.key, made.unkept = None, str(error)
+        return made
+
+    def _key(self, call: Walked) -> tuple[Key | None, str]:
+        """Return what a call is found by in other processes; None where it cannot be, and why."""
+        try:
+            return key_of(call, self._options), ""
+        except Unkeyed as error:
+            return None, str(error)
+        except Exception as error:  # what a repr of the user's raises, say: there is a trace all the same
+            return None, f"{type(error).__name__}: {error}"
+
+    def _loaded(self, call: Walked, key: Key) -> Entry | None:
+        """Return the entry that another process has left for a call; None where there is none."""
+        found = self._files.find(call, key, self._options) if self._files else None
+        if found is None:
+            return None
+        with suppress(Exception):  # whatever is wrong with it: the function is traced
+            made = self._made(*found[:2])
+            made.key, made.place, made.head = key, found[2], head_of(call, key, *found[:2])
+            return made
+        return None
 
     def _made(self, traced: FunctionGraph, call: str) -> Entry:
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
+        if loud(np) != (False,):  # an engine would neither raise nor call for floating-point errors
+            backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         return Entry(call, traced.conditions, traced, run)
 
@@ -163,6 +214,12 @@ class Compiled(Caller):
     @property
     def _name(self) -> str:
         return str(getattr(self._f, "__qualname__", None) or repr(self._f))
+
+    def bring(self, brought: dict[str, list[str]]) -> None:
+        """Take the entries of a pickle; each is looked at when a call of its kind comes."""
+        for key, texts in brought.items():
+            known = self._files.brought.setdefault(key, [])
+            known += [text for text in texts if text not in known]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -189,8 +246,26 @@ class Compiled(Caller):
                 note = said(error)
         return Explained(self._name, self._traces, list(self.entries), self._reasons, note)
 
+    def __reduce__(self) -> Any:
+        brought: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.key is not None and entry.traced is not None:
+                with suppress(Unkeyed):  # what cannot go along is traced again
+                    brought.setdefault(entry.key.name, []).append(entry_text(entry.head, entry.traced.graph))
+        name = str(getattr(self._f, "__module__", "")), str(getattr(self._f, "__qualname__", ""))
+        if found_by_name(*name) is self:
+            return found_again, (*name, brought)
+        return _made_again, (self._f, self._settings, brought)
+
     def __repr__(self) -> str:
         return f"<compiled {self._name}, {len(self.entries)} entries>"
+
+
+def _made_again(f: Any, settings: dict[str, Any], brought: dict[str, list[str]]) -> Any:
+    """Return a function compiled again, with the entries of a pickle."""
+    made = compile(f, **settings)
+    made.bring(brought)
+    return made
 
 
 def refused(f: Any, args: tuple[Any, ...], keywords: dict[str, Any], options: Options, reason: str) -> Entry:
@@ -221,6 +296,7 @@ def compile(  # noqa: A001  torch's name
     static_argnames: str | Iterable[str] = (),
     captured: Captured = "inputs",
     verify: int = 0,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Return a function that does what `f` does, and traces `f` only once for each kind of call. It is also a decorator.
 
@@ -255,6 +331,9 @@ def compile(  # noqa: A001  torch's name
     verify : int
         How many calls of each kind run `f` beside the graph, and compare them to the bit. If they differ, `f` runs from
         then on, with a warning.
+    cache_dir : str or path, optional
+        A folder in which traces are kept, for other processes and for later ones: a call whose code, and all that it rests on,
+        is the same there is not traced. docs/compile.md says what is kept.
 
     Returns
     -------
@@ -291,6 +370,7 @@ def compile(  # noqa: A001  torch's name
             static_argnames=static_argnames,
             captured=captured,
             verify=verify,
+            cache_dir=cache_dir,
         )
     check_function(f, "compile")
     found = backend_of(mode, backend)
@@ -301,6 +381,12 @@ def compile(  # noqa: A001  torch's name
         )
     if captured not in ("inputs", "compared", "constant"):
         raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
+    if not (cache_dir is None or isinstance(cache_dir, (str, os.PathLike))):
+        raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
-    options = Options(dynamic, static, captured, open_layout if dynamic else None)
-    return Compiled(f, options, fullgraph, found, verify)
+    options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)
+    settings = {
+        "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "backend": backend, "static_argnames": tuple(sorted(static)),
+        "captured": captured, "verify": verify, "cache_dir": None if cache_dir is None else os.fspath(cache_dir),
+    }  # fmt: skip
+    return Compiled(f, options, fullgraph, found, verify, settings)

@@ -350,17 +350,6 @@ cdef class Conditions:
             ids.add(id(x))
         return len(ids) == len(seen)
 
-    def differing(self):
-        """The numbers of the guards that do not hold, each by itself."""
-        cdef Py_ssize_t i
-        found = []
-        for i in range(self.count):
-            values = <object>PyTuple_New(self.slots.count)
-            Py_DECREF(<PyObject *>values)
-            if not self.holds(&self.guards[i], <PyObject *>values):
-                found.append(i)
-        return found
-
     cdef bint holds(self, Guard *guard, PyObject *found) except -1:
         cdef PyObject *x = guard.holder
         cdef int kind = guard.kind

@@ -16,16 +16,17 @@ import dataclasses
 import enum
 import functools
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload, Tensor
-from ..core.pytree import items_of, opened
+from ..core.pytree import items_of, leaves, opened
 from ..errors import TracingError
 from ..layers.trace import TracedNumber
+from ..layers.trace.layer import unasked
+from ..layers.trace.number import plain
 from .conditions import EMPTY
 from .reached import (
     ABSTRACT,
@@ -37,9 +38,10 @@ from .reached import (
     contents,
     instance_dict,
     names_in,
+    registered,
     slots_of,
 )
-from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
+from .trusted import REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
 
 IMPORT = vars(builtins)["__import__"]
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
@@ -66,6 +68,44 @@ def _is_bare_record(cls: type) -> bool:
     )
 
 
+class Opaque:
+    """Stands for what a trace must not use, `print` say: whatever is done with it refuses."""
+
+    __slots__ = ("_name",)
+    _name: str
+
+    def __init__(self, x: Any) -> None:
+        cls = type(x)
+        of = x if isinstance(x, (types.FunctionType, types.BuiltinFunctionType)) else cls
+        object.__setattr__(self, "_name", f"{of.__module__}.{of.__name__}")
+
+
+def _refusing(self: Opaque, *_: Any, **keywords: Any) -> Any:
+    raise TracingError(
+        f"it uses {self._name}, whose result may depend on more than its arguments, or which does more than to return one. "
+        "Pass what is needed of it as an argument."
+    )
+
+
+for _special in (
+    "call getattr setattr delattr enter exit iter next len bool getitem setitem delitem contains eq ne lt le gt ge hash str "
+    "repr format int float complex index add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow "
+    "matmul rmatmul and rand or ror xor rxor neg pos abs invert get set fspath reversed aiter anext await aenter aexit array "
+    "buffer"
+).split():
+    setattr(Opaque, f"__{_special}__", _refusing)
+
+
+def asking(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy that asks no argument whose it is, as it is for traced values, too."""
+
+    def made(*args: Any, **keywords: Any) -> Any:
+        traced = any(isinstance(x, Tensor) for x in leaves((args, keywords)))
+        return (ours if traced else function)(*args, **keywords)
+
+    return made
+
+
 class Copies:
     """Copies of values.
 
@@ -81,8 +121,11 @@ class Copies:
         self.reached, self.standing = reached, standing
         self.made: dict[int, Any] = {}  # by id of the original
         self.originals: dict[int, Any] = {}  # by id of the copy
+        self._returned: set[int] = set()  # the ids of containers
         self.kept: list[Any] = []  # so that no id is given to another value meanwhile
         self._snapshots: list[tuple[Callable[[Any], tuple[Any, ...]], Any, str]] = []
+        self._shared = [(x, dict(class_dict(x) if isinstance(x, type) else vars(x))) for x in reached.shared]
+        self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
         self._swapped = {
             id(isinstance): self._isinstance,
@@ -92,7 +135,11 @@ class Copies:
             id(hasattr): self._hasattr,
             id(vars): self._vars,
         }
-        self._builtins = {k: self._swapped.get(id(v), v) for k, v in vars(builtins).items()}
+        self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
+        self._builtins = {
+            k: self.copy(v) if k in REFUSED_BUILTINS and is_opaque(v) else self._swapped.get(id(v), v)
+            for k, v in vars(builtins).items()
+        }
         self._builtins["__import__"] = self._import
 
     # -- copying -------------------------------------------------------------------------------------------------------------
@@ -108,6 +155,8 @@ class Copies:
             return self.made[id(x)]
         if id(x) in self._swapped:
             return self._swapped[id(x)]
+        if is_opaque(x):
+            return self._put(x, Opaque(x))
         if isinstance(x, type):
             return x if not self._is_copied(x) else self._class(x)
         if cls is types.FunctionType:
@@ -143,10 +192,6 @@ class Copies:
             return new
         if cls is types.MappingProxyType:
             return self._put(x, types.MappingProxyType({k: self.copy(v) for k, v in x.items()}))
-        if cls is weakref.ref:
-            inside = self.copy(x())
-            self.kept.append(inside)
-            return self._put(x, weakref.ref(inside))
         if cls in DESCRIPTORS:
             return self._descriptor(x)
         if hasattr(cls, "entries") and hasattr(x, "__wrapped__") and is_listed_class(cls):  # compiled: the function in it
@@ -205,13 +250,7 @@ class Copies:
         return new
 
     def _module(self, x: types.ModuleType) -> Any:
-        listed = is_listed(x.__name__)
-        if (
-            listed
-            and x.__name__.partition(".")[0] != "numpy"
-            and x.__name__.partition(".")[0] in ("dispatch", __name__.partition(".")[0])
-        ):
-            return x
+        listed = is_listed_module(x)
         d = vars(x)
         new = self._put(x, types.ModuleType(x.__name__))
         for name in sorted(self.reached.names & d.keys()):
@@ -219,8 +258,9 @@ class Copies:
                 setattr(new, name, self.copy(d[name]))
 
         def missing(name: str) -> Any:
-            if name in d:
+            if name in d or ("__getattr__" in d and hasattr(x, name)):
                 raise TracingError(f"it uses {x.__name__}.{name}, whose result depends on more than its arguments.")
+            self.reached.note_absent(x, name)
             raise AttributeError(f"module {x.__name__!r} has no attribute {name!r}")
 
         new.__getattr__ = missing
@@ -250,8 +290,8 @@ class Copies:
             return known
         d = class_dict(cls)
         if _is_bare_record(cls):  # an operator whose schema names the class takes no copy of it
+            self._shared.append((cls, dict(d)))
             self._put(cls, cls)
-            self._watched(mapping_items, d, f"the class {cls.__name__}")
             return cls
         bases = tuple(map(self.copy, cls.__bases__))
         first: dict[str, Any] = {
@@ -276,9 +316,23 @@ class Copies:
                 type.__setattr__(new, name, value if name in UNREAD else self.copy(value))
             elif name in TEXTS:
                 type.__setattr__(new, name, without_text(cls))
+        if "__getattr__" not in d:
+            type.__setattr__(new, "__getattr__", self._unnamed(cls))
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)
         return new
+
+    def _unnamed(self, cls: type) -> Callable[[Any, str], Any]:
+        """Return what an object of the copy answers for an attribute that it lacks: the original's may not be named."""
+
+        def missing(x: Any, name: str) -> Any:
+            if hasattr(cls, name) or hasattr(self.originals.get(id(x)), name):
+                raise TracingError(
+                    f"it asks for the attribute {name!r} of a {cls.__name__} as its code does not show. Write x.{name}."
+                )
+            raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}")
+
+        return missing
 
     def _instance(self, x: Any) -> Any:
         cls = self._class(type(x))
@@ -303,16 +357,32 @@ class Copies:
         """Keep what the copy holds now."""
         self._before = [read(x) for read, x, _ in self._snapshots]
 
+    def restore(self) -> None:
+        """Put back what is not copied, and raise if it was changed."""
+        for x, before in self._shared:
+            now = class_dict(x) if isinstance(x, type) else vars(x)
+            changed = [k for k in now.keys() | before.keys() if now.get(k, EMPTY) is not before.get(k, EMPTY)]
+            for name in changed:
+                set_, delete = (type.__setattr__, type.__delattr__) if isinstance(x, type) else (setattr, delattr)
+                set_(x, name, before[name]) if name in before else delete(x, name)
+            if changed:
+                raise TracingError(f"it changes {min(changed)!r} of {x} when it runs, which a graph would leave out.")
+
     def check_unchanged(self) -> None:
         """Raise if the copy holds anything else than it did."""
+        if registered(None) != self._registered:
+            raise TracingError("it registers a class with an abstract one when it runs, which a graph would leave out.")
         for (read, x, name), before in zip(self._snapshots, self._before, strict=False):
             now = read(x)
             if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
                 key = next((k for k, a, b in zip(now[::2], now[1::2], before[1::2], strict=False) if a is not b), None)
                 what = f"{name}, {key!r}," if isinstance(key, str) else name
+                holder = self.originals.get(id(x))
+                path = next((guard.path for guard in self.reached.guards if guard.holder is holder), "")
+                what = f"{path}, {what}," if holder is not None and path else what
                 raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
 
-    def back(self, x: Any) -> Any:
+    def back(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value
         """Return a result of the copy as the function would return it."""
         if isinstance(x, Tensor):
             return x
@@ -326,12 +396,21 @@ class Copies:
                 )
             if type(x) is not tuple:
                 return original
-        if type(x) is np.ndarray or is_plain(x):
+        if is_plain(x):
             return x
+        if type(x) is np.ndarray:
+            if not x.flags.writeable or x.dtype.hasobject:
+                what = "of Python objects" if x.dtype.hasobject else "which is read-only"
+                raise TracingError(f"it returns an array that it made of no input, {what}: a graph would return another.")
+            return x
+        if items_of(x) is not None and type(x) is not tuple:
+            if id(x) in self._returned:
+                raise TracingError(f"it returns one {type(x).__name__} in two places, and a graph makes two.")
+            self._returned.add(id(x))
         if type(x) in (list, tuple):
             return type(x)(map(self.back, x))
         if type(x) is dict:
-            return {self.back(k): self.back(v) for k, v in x.items()}
+            return {plain(k): self.back(v) for k, v in x.items()}
         cls = self.originals.get(id(type(x)), type(x))
         if isinstance(x, tuple) and hasattr(cls, "_fields"):
             return tuple.__new__(cls, map(self.back, x))
@@ -354,6 +433,8 @@ class Copies:
 
     def _class_of(self, x: Any) -> type:
         """The class that a value has outside of the trace."""
+        if type(x) is Opaque:
+            return type(self.originals[id(x)])
         if isinstance(x, Tensor):
             if not x.shape:
                 raise TracingError("the class of a traced value without axes was asked for, which may be an array or a number.")
@@ -365,12 +446,17 @@ class Copies:
     def _classes(self, classes: Any) -> Any:
         if isinstance(classes, tuple):
             return tuple(map(self._classes, classes))
-        return type if classes == self._type else classes
+        found: Any = type if classes == self._type else self.originals.get(id(classes), classes)
+        return found
 
     def _isinstance(self, x: Any, classes: Any) -> bool:
         classes = self._classes(classes)
         if isinstance(x, (Tensor, TracedNumber)):
-            return issubclass(self._class_of(x), classes)
+            x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+        elif (original := self.originals.get(id(x))) is not None:  # whose class may be registered with an abstract one
+            x = original
+        elif (cls := self.originals.get(id(type(x)))) is not None:
+            return issubclass(cls, classes)
         return isinstance(x, classes)
 
     def _issubclass(self, cls: Any, classes: Any) -> bool:

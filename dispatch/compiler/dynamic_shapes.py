@@ -7,10 +7,10 @@ import numpy as np
 
 from ..core.pytree import mapped
 from ..errors import GraphError
-from ..graph import Graph, Node, nodes_in, reinplace
+from ..graph import Graph, Node, nodes_in
 from ..graph.literals import evaluated, is_open
 from ..graph.shape_guards import sizes_of_inputs
-from .lowering import program
+from .lowering import in_place, program
 
 
 def open_layout(x: np.ndarray) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ def dynamic_program(graph: Graph) -> Callable[..., Any]:
         flat = graph.copy()
         flat.inputs = tuple(nodes_in(flat.inputs))
         return flat
-    opened, sizes = with_sizes(reinplace(graph))
+    opened, sizes = with_sizes(in_place(graph))
     run, inputs = program(opened), list(nodes_in(graph.inputs))
 
     def replayed(*values: Any) -> Any:

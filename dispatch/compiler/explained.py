@@ -18,7 +18,9 @@ class Explained:
         self.name, self.traces, self.entries, self.reasons, self.note = name, traces, entries, reasons, note
 
     def __repr__(self) -> str:
-        lines = [f"{self.name}: traced {self.traces} times, {LIMIT} at most"]
+        loaded = sum(bool(entry.place) for entry in self.entries)
+        also = f", loaded {loaded} times" if loaded else ""
+        lines = [f"{self.name}: traced {self.traces - loaded} times{also}, {LIMIT} at most"]
         for entry in self.entries:
             lines.append(f"\ncalls of {entry.call}")
             lines.append(f"    found {entry.hits} times")
@@ -27,6 +29,8 @@ class Explained:
                 lines.append(f"    run as they are: {entry.reason}")
                 continue
             traced = entry.traced
+            lines += [f"    loaded from {entry.place}"] if entry.place else []
+            lines += [f"    not kept for other processes: {entry.unkept}"] if entry.unkept else []
             lines += [f"    as long as these stay what they are: {', '.join(traced.places)}"] if traced.places else []
             lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
             lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []

@@ -1,5 +1,6 @@
 """The arguments of a call: which of them are inputs of the graph, and what the others must be in later calls."""
 
+import enum
 import inspect
 import math
 import re
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..core import Tensor, device_of
 from ..core.pytree import form_of, mapped, opened, steps
+from ..errors import kind_of
 from .conditions import ARRAY, CLASS, CONTAINER, FLOAT, OTHER, PLAIN, SAME
 from .copies import is_array
 from .reached import instance_dict
@@ -104,6 +106,11 @@ class Given:
                 self.refused = self.refused or f"the container {path} is given twice"
             self._seen.add(id(x))
         keys: Any = tuple(x) if cls is dict else None if d is None else ()
+        for key in x if cls is dict else ():
+            if isinstance(key, (enum.Enum, type)):
+                self.roots.append(key)
+            elif not is_plain(key) and not (type(key) is tuple and all(map(is_plain, key))):
+                self.refused = self.refused or f"the argument {path} is a dict with {kind_of(key)} for a key"
         if cls not in (list, tuple, dict):
             self.classes.append(cls)
             if d is not None and len(d) > (0 if isinstance(x, tuple) else len(items)):

@@ -9,9 +9,10 @@ from ..core import OpOverload, Program, Slot
 from ..core.collector import collector_paused
 from ..core.pytree import mapped
 from ..errors import GraphError
-from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
+from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in, reinplace
 from ..graph.interpreter import lent
 from ..graph.liveness import last_uses
+from ..graph.passes import may_raise
 from ..graph.plain_calls import PlainCalls
 
 Layout = tuple[Any, ...]
@@ -37,6 +38,40 @@ def program(graph: Graph) -> Program:
     slots = dict(lowering.slots) | {node: Slot(first + i) for i, node in enumerate(nodes) if node in wanted}
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
     return Program(first + len(nodes), planned, values, _Calls(lowering, nodes), outputs, describe)
+
+
+def in_place(graph: Graph) -> Graph:
+    """Return `reinplace(graph)`, but with the writes to inputs left at its end where a call after the first may raise.
+
+    Then nothing has happened yet where the graph raises, and the function itself can say what does.
+    """
+    done = reinplace(graph)
+    return reinplace(graph, inputs=False) if is_repeatable(graph) and not is_repeatable(done) else done
+
+
+def is_repeatable(graph: Graph) -> bool:
+    """Whether nothing has happened yet where a graph raises: no call that may raise comes after one that writes to an input.
+
+    A custom operator's kernel is not looked into: it may do something else than to return values.
+    """
+    aliases = AliasAnalysis(graph, apart=True)
+    inputs, writes = {aliases.of(x) for x in nodes_in(graph.inputs)}, False
+    for node in graph.nodes:
+        if node.op is None:
+            continue
+        if node.op.schema.namespace != "np" or (writes and not _is_whole_write(node) and may_raise(node)):
+            return False
+        writes = writes or not inputs.isdisjoint(aliases.writes(node))
+    return True
+
+
+def _is_whole_write(node: Node) -> bool:
+    """Whether a call writes one array to another of the same dtype and shape."""
+    values = [x.value for x in nodes_in(node.args)]
+    if node.op is None or not node.op.schema.is_mutable or len(values) != 2:
+        return False
+    x, y = values
+    return type(x) is Metadata and type(y) is Metadata and x.dtype == y.dtype and x.shape == y.shape
 
 
 class _Calls(Sequence[tuple[Any, ...]]):
@@ -124,8 +159,11 @@ class _Lowering:
         result = layout(node.value)
         if result is None or not result[1] or 0 in result[1] or result[0].hasobject:
             return [], None, [], form
+        result = self._alike.setdefault(result, result)
+        if result[0].kind == "c" and all([n == 1 for n in result[1]]):  # which NumPy multiplies with other rounding in place
+            return [], None, [], form
         written = [i for i, x in enumerate(args) if type(x) is Node and layouts[i] == result and x in dying]
-        return (layouts, result, written, form) if written else ([], None, [], form)
+        return layouts, result, written, form
 
 
 def layout(value: Any) -> Layout | None:

@@ -8,6 +8,7 @@ becomes a guard, which each later call compares. Arrays become inputs of the gra
 It has more than 350 lines because the walk is one function for each kind of value, and each may meet any other.
 """
 
+import abc
 import collections
 import dis
 import enum
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy._core import umath
 
 from ..core import OpOverload, Tensor
 from ..core.pytree import form_of
@@ -36,6 +38,8 @@ from .trusted import (
     is_listed,
     is_listed_class,
     is_listed_function,
+    is_listed_module,
+    is_opaque,
     is_plain,
     refused_of,
 )
@@ -47,7 +51,7 @@ UNREAD = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
     "__orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __annotate__ __annotations_cache__ __match_args__ "
     "__hash__ __dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
-    "_is_protocol".split()
+    "_is_protocol __slotnames__".split()  # the last is what pickle notes
 )
 TEXTS = frozenset(
     "__repr__ __str__ __format__ __reduce__ __reduce_ex__ __sizeof__ __dir__ __getstate__ __setstate__ __copy__ "
@@ -62,6 +66,8 @@ HOSTILE_METHODS = frozenset(
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 DICTS = (dict, collections.OrderedDict)
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
+_ERRORS = umath._extobj_contextvar  # noqa: SLF001  what np.errstate and np.seterr set; np.geterr() takes 1.3 us
+_quiet: list[Any] = [None]  # one of its values that asks for no more than warnings
 MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
 
 
@@ -94,11 +100,13 @@ def names_in(code: types.CodeType) -> Code:
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     decides, refused, catches, tells_apart = False, "", False, False
     constant = False  # whether None, True or the like was loaded just before
+    generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
         name = step.opname
         if name == "IS_OP":
             tells_apart |= not constant
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
+        constant = constant or (generated and step.argval in ("__class__", "other", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
         elif name == "IMPORT_NAME":
@@ -109,6 +117,8 @@ def names_in(code: types.CodeType) -> Code:
             catches = True
         elif name == "LOAD_BUILD_CLASS":
             refused = "makes a class"
+        elif name == "MATCH_CLASS":
+            refused = "matches by class, and a traced value has a class of its own; write isinstance"
         elif name in ("GET_AWAITABLE", "ASYNC_GEN_WRAP", "SEND") and code.co_flags & 0x280:
             refused = "is asynchronous"
     for x in code.co_consts:
@@ -139,6 +149,8 @@ class Reached:
         By id, how an array or a float is called.
     tells_apart : bool
         Whether code asks for the identity of values; then a plain value is compared by its identity.
+    shared : list
+        Classes and members of Enums that are not copied: a trace must leave them as they are.
     """
 
     def __init__(self, *roots: Any, classes: Iterable[type] = ()) -> None:
@@ -155,6 +167,7 @@ class Reached:
             self._opened: set[int] = set()
             self._noted: set[tuple[int, int, Any]] = set()
             self._owned: set[str] = set()
+            self.shared: list[Any] = []
             for x in roots:
                 self.visit(x, "")
             for cls in classes:
@@ -175,6 +188,11 @@ class Reached:
 
     def visit(self, x: Any, path: str) -> None:  # noqa: C901  one case for each kind of value
         cls = type(x)
+        if isinstance(x, np.dtype) and (x.names is not None or x.metadata is not None) and id(x) not in self.seen:
+            self.seen[id(x)] = x
+            if x.metadata is not None:
+                self._refuse(f"it refers to {path}, a dtype with metadata")
+            self._note(READ, x, fields, fields(x), path)  # their names can be changed
         if is_plain(x):
             if isinstance(x, np.ufunc) and set("".join(x.types)) <= set("O->"):
                 self._refuse(f"it calls {path}, a ufunc of Python code")
@@ -183,6 +201,9 @@ class Reached:
             self._array(x, path)
             return
         if id(x) in self.seen:
+            return
+        if is_opaque(x):
+            self.seen[id(x)] = x
             return
         if isinstance(x, Tensor):
             raise TracingError(
@@ -208,7 +229,7 @@ class Reached:
             types.GetSetDescriptorType,
         ):
             self.decides = True
-            if not is_listed(x.__objclass__.__module__):
+            if not is_listed_class(x.__objclass__):
                 self._refuse(f"it refers to {path}, of the {x.__objclass__.__name__} in {x.__objclass__.__module__}")
         elif isinstance(x, types.ModuleType):
             self._module(x, path)
@@ -245,8 +266,7 @@ class Reached:
             for part in mapping_parts(x):
                 self.visit(part, f"{path}[]")
         elif cls is weakref.ref:
-            self._note(READ, x, dereferenced, dereferenced(x), path)
-            self.visit(x(), f"{path}()")
+            self._refuse(f"it refers to {path}, a weak reference, and what it refers to would be kept")
         elif cls in DESCRIPTORS:
             for part in descriptor_parts(x):
                 self.visit(part, path)
@@ -295,14 +315,13 @@ class Reached:
     def _function(self, f: types.FunctionType, path: str) -> None:
         path = path or f.__name__
         if is_listed_function(f):
-            module = str(f.__globals__.get("__name__", ""))
-            if not module.startswith((PACKAGE, "builtins", "namedtuple_")):
-                self._listed_name(module, f.__name__, path)
-            self._cells(f, path)
+            self._listed_function(f, path)
             return
         code = names_in(f.__code__)
         if code.refused:
             self._refuse(f"{path} {code.refused}")
+        if getattr(f, "__builtins__", None) is not BUILTINS:  # not every version of mypy knows it
+            self._refuse(f"{path} has builtins of its own")
         strange = code.attributes & REFUSED_ATTRIBUTES
         if f.__code__.co_filename == "<string>":  # what dataclasses write asks whether two objects are of one class
             strange -= {"__class__"}
@@ -336,6 +355,16 @@ class Reached:
         if f.__kwdefaults__ is not None:
             self.visit(f.__kwdefaults__, f"{path}.__kwdefaults__")
 
+    def _listed_function(self, f: types.FunctionType, path: str) -> None:
+        module = str(f.__globals__.get("__name__", ""))
+        if module.startswith("namedtuple_"):
+            if not all(map(is_plain, f.__defaults__ or ())):
+                self._refuse(f"it refers to {path}, with a default that can change")
+            self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
+        elif not module.startswith((PACKAGE, "builtins")):
+            self._listed_name(module, f.__name__, path)
+        self._cells(f, path)
+
     def _global(self, known: dict[str, Any], name: str) -> None:
         if name in known:
             value = known[name]
@@ -344,9 +373,10 @@ class Reached:
             self.visit(value, name)
             return
         self._note(ITEM, known, name, MISSING, name)
+        self._note(ITEM, BUILTINS, name, BUILTINS.get(name, MISSING), name)
         if name in BUILTINS:
-            self._note(ITEM, BUILTINS, name, BUILTINS[name], name)
-            self._listed_name("builtins", name, name)
+            if not is_opaque(BUILTINS[name]):
+                self._listed_name("builtins", name, name)
             self.visit(BUILTINS[name], name)
 
     def _cells(self, f: types.FunctionType, path: str) -> None:
@@ -359,15 +389,16 @@ class Reached:
 
     def _module(self, x: types.ModuleType, path: str) -> None:
         d = vars(x)
-        listed = is_listed(x.__name__)
+        listed = is_listed_module(x)
         if not listed and "__getattr__" in d:
             self._refuse(f"it refers to {path}, a module with a __getattr__")
         if not listed:
             self._owned |= d.keys()
             for name in sorted(self.names - d.keys()):
                 self._note(ITEM, d, name, MISSING, f"{path}.{name}")
-        if x.__name__.partition(".")[0] == PACKAGE:
-            return
+        elif "__getattr__" in d:  # what loads on first use is there then
+            for name in (self.names & set(dir(x))) - d.keys():
+                getattr(x, name, None)
         for name in sorted(self.names & d.keys()):
             value = d[name]
             if listed and (self.is_refused(x, name, value)):
@@ -383,13 +414,19 @@ class Reached:
         if refused_of(module.__name__, name):
             return True
         if isinstance(value, types.ModuleType):
-            return not is_listed(value.__name__) or refused_of(value.__name__, "")
+            return not is_listed_module(value) or refused_of(value.__name__, "")
         return False
+
+    def note_absent(self, module: types.ModuleType, name: str) -> None:
+        """Note a name that a trace asked a listed module for, which has none such."""
+        self._note(ITEM, vars(module), name, MISSING, f"{module.__name__}.{name}")
 
     # -- classes and their instances -----------------------------------------------------------------------------------------
 
     def _class_value(self, cls: type, path: str) -> None:
         self.called.add(id(cls))
+        if isinstance(cls, abc.ABCMeta):  # whoever registers a class changes what isinstance says
+            self._note(READ, abc, registered, registered(abc), "the classes registered with abstract ones")
         self._class(cls, path)
 
     def _class(self, cls: type, path: str) -> None:
@@ -400,13 +437,7 @@ class Reached:
             return
         meta = type(cls)
         if isinstance(cls, enum.EnumMeta):
-            for member in cls:  # type: ignore[var-annotated]
-                value: Any = member.value
-                if not is_plain(value) and not (type(value) is tuple and all(map(is_plain, value))):
-                    self._refuse(f"it refers to {path}, an Enum with a value that can change")
-            if any(isinstance(vars(cls).get(name), (types.FunctionType, *DESCRIPTORS)) for name in self.names):
-                self._refuse(f"it refers to {path}, an Enum with methods")
-            self._owned |= {"value"}
+            self._enum(cls, path)
             return
         if meta is not type and meta.__module__ not in ABSTRACT:
             self._refuse(f"it refers to {path}, whose class has the metaclass {meta.__name__}")
@@ -418,7 +449,50 @@ class Reached:
                 continue
             if not base.__flags__ & 1 << 9:
                 self._refuse(f"it refers to {path or cls.__name__}, of the {base.__name__} in {base.__module__}")
-            self._class_dict(base, id(cls) in self.called or self.makes)
+            if issubclass(base, BaseException):
+                self._shared_class(base, id(cls) in self.called or self.makes)
+            else:
+                self._class_dict(base, id(cls) in self.called or self.makes)
+
+    def _enum(self, cls: enum.EnumMeta, path: str) -> None:
+        """An Enum is not copied, since its members are told apart by identity: all that is in it is compared."""
+        for base in cls.__mro__:
+            if not is_listed_class(base):
+                self._shared_class(base, False)
+        for holder in (cls._member_map_, cls._value2member_map_):
+            self._note(DICT, holder, tuple(holder), tuple(holder.values()), path)
+        for member in cls._member_map_.values():
+            d = vars(member)
+            if not all(is_plain(x) or x is cls or (type(x) is tuple and all(map(is_plain, x))) for x in d.values()):
+                self._refuse(f"it refers to {path}, an Enum with a value that can change")
+            self._note(DICT, d, tuple(d), tuple(d.values()), f"{path}.{member._name_}")
+            self.shared.append(member)
+            self._owned |= d.keys()
+        self._owned |= {"value"}
+
+    def _shared_class(self, cls: type, called: bool) -> None:
+        """A class that is not copied: nothing in it may refer to what is copied."""
+        d = class_dict(cls)
+        if (1, id(d), None) in self._noted:
+            return
+        self.shared.append(cls)
+        self._owned |= d.keys()
+        self._note(DICT, d, tuple(d), tuple(d.values()), cls.__name__)
+        for name, value in d.items():
+            if name in UNREAD or name in MADE_BY - ({"__init__"} if called else set()) or is_plain(value):
+                continue
+            made = descriptor_parts(value) if type(value) in DESCRIPTORS else (value,)
+            for f in made:
+                if isinstance(f, types.FunctionType) and not is_listed_function(f):
+                    if (names_in(f.__code__).globals | set(f.__code__.co_freevars)) - {"super", "__class__"} or not all(
+                        map(is_plain, (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()))
+                    ):
+                        self._refuse(f"it refers to {cls.__name__}, whose {name} refers to more than its arguments")
+                    self.visit(f, f"{cls.__name__}.{name}")
+                elif isinstance(cls, enum.EnumMeta):
+                    continue  # its members, and what the class of Enums has put there
+                elif name in self.names or self.every:
+                    self._refuse(f"it refers to {cls.__name__}, whose {name} is {kind_of(f)}")
 
     def _class_dict(self, cls: type, called: bool) -> None:
         key = (-1, id(cls), called)
@@ -433,8 +507,9 @@ class Reached:
         hostile = HOSTILE_METHODS & d.keys()
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
-        for name in getattr(cls, "__dataclass_fields__", ()):
-            self.names.add(name)
+        self.names |= set(getattr(cls, "__dataclass_fields__", ()))
+        if issubclass(cls, tuple) and "_fields" in d:  # its methods ask for these
+            self.names |= {"_make", "_fields"}
         taken = self.class_names(cls, called)
         self._note(DICT, d, tuple(d), tuple([v if k in taken else SKIPPED for k, v in d.items()]), cls.__name__)
         for name in taken:
@@ -505,12 +580,14 @@ class Reached:
             elif not isinstance(x, OpOverload) and not hasattr(x, "schema") and cls.__name__ not in HANDLES:
                 self._refuse(f"it refers to {path}, {kind_of(x)}, which has a state of its own")
         elif module.partition(".")[0] == "typing" or cls in (types.GenericAlias, types.UnionType) or module == "dataclasses":
-            return
+            for part in getattr(x, "__args__", ()):
+                self.visit(part, path)
         else:
             self._refuse(f"it refers to {path}, {kind_of(x)}, which cannot be compared")
 
     def _listed_name(self, module: Any, name: str, path: str) -> None:
         module = str(module or "")
+        self.every |= name in ANY_ATTRIBUTE
         if module.partition(".")[0] in ("math", "cmath") or name in ("complex128", "complex64", "clongdouble"):
             self.decides = True
         if not is_listed(module) or refused_of(module, name):
@@ -550,6 +627,26 @@ class Slot:
             return ()
 
 
+def fields(x: "np.dtype[Any]") -> tuple[Any, ...]:
+    """Return the text of a structured dtype, with the names of its fields."""
+    return (repr(x),)
+
+
+def loud(_: Any) -> tuple[Any, ...]:
+    """Return whether NumPy is told to do more about floating-point errors than to warn."""
+    state = _ERRORS.get(None)
+    if state is not None and state is not _quiet[0]:
+        if not {"warn", "ignore"}.issuperset(np.geterr().values()):
+            return (True,)
+        _quiet[0] = state
+    return (False,)
+
+
+def registered(_: Any) -> tuple[Any, ...]:
+    """Return what changes when a class is registered with an abstract one."""
+    return (abc.get_cache_token(),)
+
+
 def partial_parts(x: "functools.partial[Any]") -> tuple[Any, ...]:
     """Return what a partial holds."""
     return (x.func, *x.args, *x.keywords, *x.keywords.values())
@@ -558,11 +655,6 @@ def partial_parts(x: "functools.partial[Any]") -> tuple[Any, ...]:
 def mapping_parts(x: Any) -> tuple[Any, ...]:
     """Return the keys and the values of a mapping."""
     return (*x, *x.values())
-
-
-def dereferenced(x: "weakref.ref[Any]") -> tuple[Any, ...]:
-    """Return what a weak reference refers to."""
-    return (x(),)
 
 
 def descriptor_parts(x: Any) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from ..operators.prims import memory_view
 from ..symbolic import ShapeEnv
 
 MODES = ("real", "fake", "symbolic")
+RUN_ONCE = (GeneratorType, CoroutineType, AsyncGeneratorType)
 ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
 
 
@@ -236,6 +238,11 @@ def _left(result: Any, trace: Trace) -> Any:
             x = x.value  # of a tape inside the trace
         if isinstance(x, Tensor):
             check_open(x)
+        elif isinstance(x, RUN_ONCE):
+            raise TracingError(
+                f"the function returns {kind_of(x)}, which runs once, and each call of the graph would return the same one. "
+                "Return arrays."
+            )
         node: Any = trace.taken(x)[1]
         flat[i] = node if type(node) is Node else x
     return unflatten(result, flat)

@@ -38,7 +38,7 @@ REFUSED_NUMPY = frozenset(
 
 # The other names of an array: they say something else of a traced value, or say what is no part of the kind of call.
 ARRAYS_OWN = frozenset(
-    "flags base ctypes strides setflags __array_interface__ __array_struct__ __array_priority__ data "  # of an array
+    "flags base ctypes strides setflags metadata __array_interface__ __array_struct__ __array_priority__ data "  # of an array
     "value level rank key family detach read_only".split()  # of a traced value
 )
 
@@ -47,11 +47,13 @@ REFUSED_ATTRIBUTES = frozenset(
     "__class__ __dict__ __globals__ __closure__ __code__ __subclasses__ __mro__ __bases__ __self__ __func__ __wrapped__ "
     "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
     "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
-    "cache_clear".split()
+    "cache_clear __instancecheck__ __subclasscheck__".split()
 )
 
-# Whoever names one of these may ask for any attribute.
-ANY_ATTRIBUTE = frozenset("getattr hasattr setattr delattr vars attrgetter methodcaller".split())
+# Whoever names one of these, or refers to it, may ask for any attribute: `"{0.scale}".format(x)` does.
+ANY_ATTRIBUTE = frozenset(
+    "getattr hasattr setattr delattr vars attrgetter methodcaller format format_map vformat Formatter".split()
+)
 
 _SCALAR_BASES = (np.generic, np.dtype, np.ufunc)
 
@@ -70,11 +72,18 @@ def is_listed_function(f: types.FunctionType) -> bool:
     return module is not None and vars(module) is f.__globals__
 
 
+def is_listed_module(module: types.ModuleType) -> bool:
+    """Whether a module is a listed one, and not only says so."""
+    return is_listed(module.__name__) and sys.modules.get(module.__name__) is module
+
+
 def is_listed_class(cls: type) -> bool:
-    """Whether a class belongs to a listed module: it stands there, or C made it."""
+    """Whether a class belongs to a listed module, and not only says so: it stands there, or C made it."""
     if not is_listed(cls.__module__):
         return False
-    return not cls.__flags__ & 1 << 9 or cls.__module__ in sys.modules  # bit 9: made by a class statement
+    if not cls.__flags__ & 1 << 9:  # a class statement made those that have it
+        return True
+    return _stands_there(cls)
 
 
 def refused_of(module: str, name: str) -> bool:
@@ -95,6 +104,35 @@ def refused_of(module: str, name: str) -> bool:
     return False
 
 
+def is_opaque(x: Any) -> bool:
+    """Whether a value is a function that cannot be read, or a function or an object of the rest of the standard library.
+
+    Code may name it, on a branch that is not taken, say; it is refused where a trace uses it.
+    """
+    if type(x) is types.BuiltinFunctionType:
+        owner, module = x.__self__, str(x.__module__)
+        if not isinstance(owner, (types.ModuleType, type, types.NoneType)) or x.__name__ in ("__import__", "__build_class__"):
+            return False
+        return not is_listed(owner.__module__ if isinstance(owner, type) else module) or bool(refused_of(module, x.__name__))
+    if type(x) is types.FunctionType:
+        name, found = x.__globals__.get("__name__"), x.__globals__
+    elif type(x).__flags__ & 1 << 9 and not isinstance(x, (type, types.ModuleType)):
+        name, found = type(x).__module__, None
+    else:
+        return False
+    if not isinstance(name, str) or is_listed(name) or name.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    module_of: Any = sys.modules.get(name)
+    return getattr(module_of, "__dict__", None) is found if found is not None else _stands_there(type(x))
+
+
+def _stands_there(cls: type) -> bool:
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls
+
+
 def is_plain(x: Any) -> bool:
     """Whether a value cannot change and holds nothing that can."""
     cls = type(x)
@@ -102,7 +140,7 @@ def is_plain(x: Any) -> bool:
         return True
     if cls is slice:
         return all(map(is_plain, (x.start, x.stop, x.step)))
-    return isinstance(x, _SCALAR_BASES) and not isinstance(x, (np.void, np.object_)) and is_listed(cls.__module__)
+    return isinstance(x, _SCALAR_BASES) and not isinstance(x, (np.void, np.object_)) and is_listed_class(cls)
 
 
 _PLAIN = frozenset(

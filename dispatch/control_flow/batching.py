@@ -46,7 +46,7 @@ def batched(
                 found.append(has)
                 if is_batched:
                     to = axis if i >= len(out) else 0
-                    made.append(moveaxis(x.value, x.data, to) if x.data != to else x.value)
+                    made.append(moveaxis(x.value, x.kept, to) if x.kept != to else x.value)
                 else:
                     made.append(broadcast_to(x, (info.batch_size, *x.shape)) if has else x)
             return made

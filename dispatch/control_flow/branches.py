@@ -11,7 +11,7 @@ from ..layers.trace import TRACE
 from ..operators.registry import ops
 from .carries import Given, filled, in_order, same_structure
 from .tracing import Function, trace
-from .words import branches_differ, condition_refused, is_true, layout_text, path_to, structure_text
+from .words import branches_differ, condition_refused, functions_refused, is_true, layout_text, path_to, structure_text
 
 
 def ordered(out: Any) -> Any:
@@ -54,6 +54,8 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
     >>> dispatch.vmap(f)(np.array([4.0, -4.0]))
     array([ 2., -0.])
     """
+    if not all(map(callable, (true, false))):
+        raise functions_refused("cond", "cond(pred, lambda x: ..., lambda x: ..., x)", true, false)
     kind = type(pred)
     if kind is bool or (kind is np.bool_ and active_mode(TRACE) is None):
         return ordered(true(*operands) if pred else false(*operands))

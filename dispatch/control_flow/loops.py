@@ -15,7 +15,7 @@ from ..symbolic import SymInt
 from .carries import Given, as_array, check_carry, filled, frozen, is_plain, returned
 from .steps import Kind, fori_plain, scan_plain, while_plain
 from .tracing import Function, Like, Traced, item_like, trace
-from .words import condition_refused, layout_text, not_a_pair, path_to
+from .words import condition_refused, functions_refused, layout_text, not_a_pair, path_to
 
 
 def scan(
@@ -69,6 +69,8 @@ def scan(
     >>> dispatch.grad(last)(0.5)
     array(0.75)
     """
+    if not callable(f):
+        raise functions_refused("scan", "scan(f, init, xs)", f)
     start, items = Given("scan", "init", init), Given("scan", "xs", xs)
     n = _length("scan", items, length)
     every = _every(checkpoint, n)
@@ -190,6 +192,8 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001  JAX's name, and
     >>> control_flow.map(lambda x: x.sum(), np.ones((3, 4)))
     array([4., 4., 4.])
     """
+    if not callable(f):
+        raise functions_refused("map", "map(f, xs)", f)
     return scan(lambda carry, x: (None, f(x)), None, xs)[1]
 
 
@@ -223,6 +227,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     >>> dispatch.fori_loop(0, 4, lambda i, x: x * 2 + i, np.ones(2))
     array([27., 27.])
     """
+    if not callable(body):
+        raise functions_refused("fori_loop", "fori_loop(lower, upper, body, init)", body)
     start = Given("fori_loop", "init", init)
     if any(isinstance(x, Tensor) for x in (lower, upper)):
         low, high = (as_array("fori_loop", "a bound", x) for x in (lower, upper))
@@ -300,6 +306,8 @@ def while_loop(
     >>> float(root(2.0)), float(dispatch.grad(root)(2.0))
     (1.414213562373095, 0.35355339059327373)
     """
+    if not all(callable(f) for f in (cond, body)):
+        raise functions_refused("while_loop", "while_loop(lambda x: ..., lambda x: ..., x)", cond, body)
     start = Given("while_loop", "init", init)
     if max_steps is not None and (type(max_steps) is not int or max_steps < 0):
         raise ControlFlowError(f"while_loop: max_steps is a number of steps, and was given as {max_steps!r}.")

@@ -9,6 +9,13 @@ from ..core.source import where
 from ..errors import ControlFlowError, kind_of
 
 
+def functions_refused(who: str, how: str, *functions: Any) -> ControlFlowError:
+    """The refusal of what is no function where a loop or a branch takes one; `how` is how it is called."""
+    given = next(kind_of(f) for f in functions if not callable(f))
+    asked = "functions" if len(functions) > 1 else "a function"
+    return ControlFlowError(f"{who} takes {asked}, and was given {given}. Write {how}.")
+
+
 def layout_text(x: Any) -> str:
     """The dtype and shape of an array, `float64[2, 3]`; of anything else its kind."""
     if type(x) in (bool, int, float, complex):

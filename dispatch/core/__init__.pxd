@@ -8,4 +8,5 @@
 #   table     registrations and slots
 #   overload  the operator
 #   layouts   which array may take a result
+#   blockwise calls of ufuncs, in blocks
 #   program   a list of operator calls, run again and again

@@ -246,7 +246,7 @@ cdef another(Wrapped x, Py_ssize_t limit):
 cdef Wrapped around(Wrapped x, value, bint read_only):
     """A wrapper like `x` around another value."""
     cdef Wrapped made = dispatch_another(x, ())
-    made.value, made.data, made.level, made.rank, made.read_only = value, x.data, x.level, x.rank, read_only
+    made.value, made.kept, made.level, made.rank, made.read_only = value, x.kept, x.level, x.rank, read_only
     if value is None:                       # a fake: what it has in place of a value is of its class
         x.copy_to(made)
     return made
@@ -285,9 +285,9 @@ def set_rewritable(cls not None, bint frozen):
     rewritable_types[cls] = frozen
 
 
-def rewrite(Wrapped x not None, value, data, bint frozen=True):
+def rewrite(Wrapped x not None, value, kept, bint frozen=True):
     """Let a wrapper stand for another value, read-only unless said otherwise, with what its layer keeps beside that."""
-    x.value, x.data = freeze(value) if frozen else value, data
+    x.value, x.kept = freeze(value) if frozen else value, kept
 
 
 def no_sequence(type cls not None):
@@ -353,7 +353,7 @@ cpdef tuple settled(tuple values, data, Py_ssize_t limit):
     for i in range(n):
         x = values[i]
         if isinstance(x, Wrapped):
-            if (<Wrapped>x).data is data:
+            if (<Wrapped>x).kept is data:
                 return None
         elif not is_exact(<PyObject *>x) and not isinstance(x, ARRAYS):
             return None

@@ -15,6 +15,7 @@ cdef class Hooks:
     cdef public object describe             # (op) -> `repr(op)`
     cdef public object signature            # (op) -> `op.__signature__`
     cdef public object functional           # (op) -> `op.functional`
+    cdef public object overloads            # (op) -> `op.overloads`
     cdef public object cfunc                # (op) -> `op.cfunc`: the functions in C of its kernel
     cdef public object rule_operator        # (op, word) -> `op.backward_rule`: the operator as which a rule is called, or None
     cdef public object verb                 # (op, name) -> `op.register_<name>`

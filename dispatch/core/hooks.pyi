@@ -14,6 +14,7 @@ class Hooks:
     describe: Callable[..., Any] | None
     signature: Callable[..., Any] | None
     functional: Callable[..., Any] | None
+    overloads: Callable[..., Any] | None
     cfunc: Callable[..., Any] | None
     rule_operator: Callable[..., Any] | None
     verb: Callable[..., Any] | None

@@ -249,7 +249,7 @@ cdef class OpOverload:
 
     def __cinit__(self, Definition definition not None, Hooks hooks not None):
         self.slot = call
-        self.definition, self.hooks = definition, hooks
+        self.definition, self.hooks, self.epoch = definition, hooks, 1
 
     def __call__(self, *args, **keywords):
         """Call the operator. `op(...)` does it without this method, through a slot in C."""
@@ -265,6 +265,7 @@ cdef class OpOverload:
         cdef Definition _old = self.definition       # let go of at the end, when nothing points to it
         attributes, others = vars(self), vars(other)
         self.definition = other.definition
+        self.epoch += 1
         attributes.update(others)           # so that no attribute that both have is missing for a moment
         for name in [name for name in attributes if name not in others]:
             attributes.pop(name, None)
@@ -528,8 +529,12 @@ cdef class OpOverload:
             return self
         if name.startswith("register_"):
             return self.hooks.verb(self, name[len("register_"):])
-        if name in ("__signature__", "functional", "cfunc"):
+        if name in ("__signature__", "functional", "cfunc", "overloads"):
             return getattr(self.hooks, name.strip("_"))(self)
+        if name in ("__name__", "__qualname__"):
+            found = getattr(vars(self).get("__wrapped__"), name, None)
+            if found is not None:
+                return found
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
         near = "" if name.startswith("_") else did_you_mean(name, self.hooks.names(self))

@@ -18,7 +18,7 @@ cdef struct Plain:
     Arguments arguments
     size_t positions                        # how many go by position, as a callee is told
     bint builds                             # whether some are FLAT
-    bint subscripts                         # whether it is `x[i]`
+    bint subscripts                         # whether it is `x[i]` of an index that is known
     PyObject **dtypes                       # of each argument from a slot, an array's; NULL for others
 
 
@@ -31,6 +31,7 @@ cdef struct Call:
     int *written                            # the arguments that may take the result, -1 behind the last
     int *dying                              # the slots that nobody reads any more, -1 behind the last
     int out                                 # the slot of the result, or -1
+    PyObject *run                           # the `Blockwise` that begins here; NULL for none
 
 
 cdef class Slot:
@@ -41,6 +42,7 @@ cdef class Program:
     cdef readonly Py_ssize_t slots, count, given
     cdef readonly object outputs
     cdef object describe
+    cdef readonly list runs                 # of calls that are made block by block: the number of the first, and a `Blockwise`
     cdef list kept, constants               # what the pointers below refer to; slot, value and whether a run gets a copy
     cdef char *free                         # memory that is still to be handed out, and how much
     cdef size_t left
@@ -52,9 +54,10 @@ cdef class Program:
     cdef int *numbers(self, values) except NULL
     cdef Layout layout(self, planned) except *
     cdef Layout *layouts(self, planned) except NULL
-    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
-                  set filled) except -1
+    cdef tuple take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
+                    set filled)
     cdef int take_arguments(self, Arguments *made, tuple args, bint shared) except -1
     cdef int take_plain(self, Plain *made, tuple plain, set filled) except -1
     cdef bint as_planned(self, tuple values) noexcept
     cdef int run(self, PyObject **slots, bint planned, Py_ssize_t *at) except -1
+    cdef bint run_blockwise(self, Py_ssize_t first, PyObject **slots, Py_ssize_t *at) except -1

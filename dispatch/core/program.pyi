@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
+from .blockwise import Blockwise
+
 def itself(x: Any, /) -> Any: ...
 @final
 class Slot:
@@ -26,5 +28,7 @@ class Program:
     def count(self) -> int: ...
     @property
     def given(self) -> int: ...
+    @property
+    def runs(self) -> list[tuple[int, Blockwise]]: ...
     @property
     def outputs(self) -> Any: ...

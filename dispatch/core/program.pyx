@@ -6,8 +6,8 @@ through a program as they go through the function that it was made of.
 
 A call may have a plain form: a function of NumPy's and its arguments, which gives of plain arrays what the operator's
 kernel gives, without the checks of a call and without the kernel's own look at its arguments. It is called where all
-arguments from slots are arrays of the planned dtypes, the operator still has that kernel, and no mode is on. What it raises
-the operator is asked to say.
+arguments from slots are arrays, or NumPy's numbers, of the planned dtypes, the operator still has that kernel, and no mode
+is on. What it raises the operator is asked to say.
 
 Where the plain form is a ufunc that goes element by element, and an array that dies there has the shape, strides and dtype of
 the result, that array takes the result. It must be sure that nobody sees it: the slot alone holds it, it owns its memory,
@@ -23,6 +23,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
 from .arrays cimport is_exact
+from .blockwise cimport Blockwise
 from .definition cimport Definition
 from .flatten cimport items_of, mapped, walk
 from .layouts cimport Layout, goes_into, is_laid_out, is_sole
@@ -37,6 +38,8 @@ from operator import getitem
 
 import numpy as np
 
+from .runs import runs_of
+
 cdef extern from *:
     """
     #include <numpy/arrayobject.h>
@@ -48,13 +51,23 @@ cdef extern from *:
         Py_ssize_t i = PyLong_AsSsize_t(number);
         return i >= 0 && i < PyTuple_GET_SIZE(x) ? PyTuple_GET_ITEM(x, i) : NULL;
     }
+    /* An array of a planned dtype, or one of NumPy's numbers of it, which are in the machine's byte order. */
     static inline int dispatch_is_of_dtype(PyObject *x, PyObject *dtype) {
-        return PyArray_CheckExact(x) && (PyObject *)PyArray_DESCR((PyArrayObject *)x) == dtype;
+        PyArray_Descr *planned = (PyArray_Descr *)dtype;
+        if (PyArray_CheckExact(x)) {
+            return PyArray_DESCR((PyArrayObject *)x) == planned;
+        }
+        return planned != NULL && Py_TYPE(x) == planned->typeobj && planned->type_num <= NPY_CLONGDOUBLE
+            && PyArray_ISNBO(planned->byteorder);
+    }
+    static inline int dispatch_is_number(PyObject *x) {
+        return PyArray_IsScalar(x, Number) || PyArray_IsScalar(x, Bool);
     }
     """
     PyObject *tuple_item "dispatch_item"(PyObject *, object) noexcept
     PyObject *subscript "PyObject_GetItem"(PyObject *, PyObject *) noexcept  # 10 ns less than operator.getitem
     bint is_of_dtype "dispatch_is_of_dtype"(PyObject *, PyObject *) noexcept
+    bint is_number "dispatch_is_number"(PyObject *) noexcept
 
 cdef object UFUNC = np.ufunc
 cdef tuple OUT = ("out",)  # by its name: NumPy deprecates a third array by position for maximum and minimum
@@ -125,14 +138,15 @@ cdef list listed(object x, PyObject **slots):
     return [<object>slots[(<Slot>item).number] if type(item) is Slot else item for item in x]
 
 
-cdef bint is_writable(tuple plain, written, layouts, result):
-    """Whether the result may be written to some arguments of a plain form: of a ufunc that goes element by element."""
+cdef bint is_elementwise(tuple plain, layouts, result) except -1:
+    """Whether a plain form is a ufunc that goes element by element, whose arguments' and result's layouts are known."""
     if plain is None or result is None:
         return False
     function, args, names = plain[1:4]
     elementwise = type(function) is UFUNC and function.nout == 1 and function.nin == len(args) and function.signature is None
-    slots = all([type(args[i]) is Slot if 0 <= i < len(args) else False for i in written])
-    return elementwise and slots and not names and len(layouts) == len(args) and not any([is_flat(x) for x in args])
+    if not elementwise or names or len(layouts) != len(args):
+        return False
+    return all([(type(x) is Slot) == (layout is not None) and not is_flat(x) for x, layout in zip(args, layouts)])
 
 
 cdef int fill_slot(OpOverload op) except -1:
@@ -173,6 +187,7 @@ cdef class Program:
     def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, calls not None, outputs,
                   describe not None):
         cdef Py_ssize_t i
+        cdef list elementwise = []
         cdef set filled = set(range(len(inputs)))       # the slots that hold a value while the program runs, call by call
         self.kept = []
         self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
@@ -183,7 +198,10 @@ cdef class Program:
         self.calls = <Call *>self.memory(len(calls) * sizeof(Call))
         for i in range(len(calls)):
             op, args, out, layouts, result, written, dying, plain = calls[i]
-            self.take(&self.calls[i], op, args, out, layouts, result, written, dying, plain, filled)
+            elementwise.append(self.take(&self.calls[i], op, args, out, layouts, result, written, dying, plain, filled))
+        self.runs = runs_of(elementwise)
+        for first, run in self.runs:
+            self.calls[<Py_ssize_t>first].run = <PyObject *>run
         walk(outputs, check_filled, <void *>filled)
         self.count = len(calls)
 
@@ -235,20 +253,22 @@ cdef class Program:
             made[i] = self.layout(planned[i])
         return made
 
-    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
-                  set filled) except -1:
-        """Read one call into C."""
+    cdef tuple take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
+                    set filled):
+        """Read one call into C; return it for `runs_of`."""
+        cdef bint elementwise = is_elementwise(plain, layouts, result)
         if op is None and not (len(args) == 2 and type(args[0]) is Slot):
             raise ValueError(f"an item is taken of a slot, by a number: {args!r}.")
-        if op is not None and written and not is_writable(plain, written, layouts, result):
+        if op is not None and written and not (elementwise and all([0 <= i < len(plain[2]) for i in written])
+                                               and all([type(plain[2][i]) is Slot for i in written])):
             raise ValueError(f"{op.name} may write to {written} only where it is a ufunc, and where the layouts are known.")
         walk(args, check_filled, <void *>filled)
         self.kept.append(args)
-        call.op = NULL
+        call.op, call.run = NULL, NULL
         if op is not None:
             self.kept.append(op)
             call.op = <PyObject *>op
-        call.plain.kernel = NULL
+        call.plain.kernel, call.plain.subscripts = NULL, False
         if plain is not None:
             self.take_plain(&call.plain, plain, filled)
             fill_slot(op)
@@ -260,7 +280,8 @@ cdef class Program:
         call.out = -1 if out < 0 else self.fill(out, filled)
         call.result = self.layout(result)
         call.layouts = self.layouts(layouts) if written else NULL
-        return self.take_arguments(&call.own, args, False)
+        self.take_arguments(&call.own, args, False)
+        return (plain[1], plain[2], layouts, result, dying, out) if elementwise and op is not None else None
 
     cdef int take_arguments(self, Arguments *made, tuple args, bint shared) except -1:
         """Read arguments; a container without slots is one for all runs where it is `shared`."""
@@ -293,13 +314,13 @@ cdef class Program:
         made.dtypes = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
         made.kernel, made.builds = <PyObject *>kernel, False
         made.positions = (len(args) - len(names)) | ARGUMENTS_OFFSET
-        made.subscripts = function is getitem and len(args) == 2
+        made.subscripts = (function is getitem and len(args) == 2 and made.arguments.sources[0] >= 0
+                           and made.arguments.sources[1] == STATIC)
         for i in range(len(args)):
             made.dtypes[i] = <PyObject *>dtypes[i]
             if made.arguments.sources[i] == BUILT:
                 made.kernel = NULL
-            if made.arguments.sources[i] == FLAT:
-                made.builds, made.subscripts = True, False
+            made.builds = made.builds or made.arguments.sources[i] == FLAT
         return 0
 
     def __call__(self, *values):
@@ -366,23 +387,27 @@ cdef class Program:
 
     cdef int run(self, PyObject **slots, bint planned, Py_ssize_t *at) except -1:
         """Make the calls, one after the other; `at` has the number of the one that is made."""
-        cdef Py_ssize_t i
-        cdef int *dying
+        cdef Py_ssize_t i = 0
         cdef Call *call
         cdef PyObject *result
+        cdef bint plainly
         cdef ThreadState *thread = thread_state()
-        for i in range(self.count):
+        while i < self.count:
             call = &self.calls[i]
             at[0] = i
+            if call.run != NULL and planned and thread.rank == 0 and self.run_blockwise(i, slots, at):
+                at[0] = -1
+                i += (<Blockwise>call.run).count
+                PyErr_CheckSignals()
+                continue
             if call.op == NULL:
                 result = item_of(call, slots)
             else:                           # a mode may have been turned on by a call, and wants to see the next
-                result = one_call(call, slots, planned and thread.rank == 0)
-            dying = call.dying
-            while dying[0] >= 0:
-                release(slots[dying[0]])
-                slots[dying[0]] = NULL
-                dying += 1
+                plainly = planned and thread.rank == 0
+                result = subscripted(call, slots) if plainly and call.plain.subscripts else NULL
+                if result == NULL:
+                    result = one_call(call, slots, plainly)
+            let_go(call, slots)
             if call.out >= 0:
                 slots[call.out] = result
             else:
@@ -390,10 +415,53 @@ cdef class Program:
             at[0] = -1
             if i & 63 == 63:                # nothing else asks for Ctrl-C while no Python code runs
                 PyErr_CheckSignals()
+            i += 1
         return 0
+
+    cdef bint run_blockwise(self, Py_ssize_t first, PyObject **slots, Py_ssize_t *at) except -1:
+        """Make the calls of a run together; False where they have to be made one by one."""
+        cdef Blockwise run = <Blockwise>self.calls[first].run
+        cdef Py_ssize_t i, raised = -1
+        cdef Call *call
+        for i in range(first, first + run.count):
+            if not has_its_kernel(&self.calls[i]):
+                return False
+        try:
+            if not run.run(slots, &raised):
+                return False
+        except Exception as error:          # a floating-point error, of the call `raised`; or there is no memory
+            if raised >= 0:
+                at[0] = first + raised
+                call = &self.calls[at[0]]
+                given = [held_or_like(&call.own, i, slots, run) for i in range(call.own.count)]
+                (<OpOverload>call.op).hooks.note((<OpOverload>call.op).definition, tuple(given), error)
+            raise
+        for i in range(first, first + run.count):
+            let_go(&self.calls[i], slots)
+        return True
 
     def __repr__(self):
         return f"Program(calls={self.count}, inputs={self.given})"
+
+
+cdef object held_or_like(Arguments *given, Py_ssize_t i, PyObject **slots, Blockwise run):
+    """An argument, for a note; of a value that the run has computed in blocks, an array of its layout."""
+    cdef int source = given.sources[i]
+    if source < 0:
+        return <object>given.values[i]
+    return <object>slots[source] if slots[source] != NULL else run.stand_in(source)
+
+
+cdef void let_go(Call *call, PyObject **slots) noexcept:
+    """Empty the slots that nobody reads after a call."""
+    cdef PyObject *x
+    cdef int *dying = call.dying
+    while dying[0] >= 0:
+        x = slots[dying[0]]
+        slots[dying[0]] = NULL
+        if x != NULL:                       # what only a run reads has no array
+            release(x)
+        dying += 1
 
 
 cdef PyObject *item_of(Call *call, PyObject **slots) except NULL:
@@ -404,6 +472,18 @@ cdef PyObject *item_of(Call *call, PyObject **slots) except NULL:
         found = <PyObject *>items[<object>call.own.values[1]]
     hold(found)
     return found
+
+
+cdef PyObject *subscripted(Call *call, PyObject **slots) noexcept:
+    """`x[i]` of a known index, without the places for arguments that take as long; NULL where it is a call as all are."""
+    cdef PyObject *result
+    cdef PyObject *x = slots[call.plain.arguments.sources[0]]
+    if not (has_its_kernel(call) and is_of_dtype(x, call.plain.dtypes[0])):
+        return NULL
+    result = subscript(x, call.plain.arguments.values[1])
+    if result == NULL:
+        PyErr_Clear()                       # the operator raises its own
+    return result
 
 
 cdef PyObject *one_call(Call *call, PyObject **slots, bint planned) except NULL:
@@ -433,12 +513,9 @@ cdef PyObject *called(Call *call, PyObject **slots, PyObject **full, bint planne
             if result != NULL:
                 return result if result != call.op else NULL    # its sign for an exception
         if put_plainly(&call.plain, slots, full):
-            if call.plain.subscripts:
-                result = subscript(full[0], full[1])
-            else:
-                if call.plain.builds:
-                    held = put(&call.plain.arguments, slots, full)
-                result = vectorcall(call.plain.function, <PyObject *const *>full, call.plain.positions, call.plain.names)
+            if call.plain.builds:
+                held = put(&call.plain.arguments, slots, full)
+            result = vectorcall(call.plain.function, <PyObject *const *>full, call.plain.positions, call.plain.names)
             if result != NULL or not PyErr_ExceptionMatches(Exception):
                 return result
             PyErr_Clear()                   # the operator raises its own
@@ -468,8 +545,10 @@ cdef bint put_plainly(Plain *plain, PyObject **slots, PyObject **full) noexcept:
             full[i] = plain.arguments.values[i]
         else:
             for item in <object>plain.arguments.values[i]:
-                if type(item) is Slot and not is_exact(slots[(<Slot>item).number]):
-                    return False
+                if type(item) is Slot:
+                    x = slots[(<Slot>item).number]
+                    if not (is_exact(x) or is_number(x)):
+                        return False
     return True
 
 

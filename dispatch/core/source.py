@@ -44,6 +44,8 @@ def innermost(fn: object) -> object:
     >>> innermost(functools.partial(functools.partial(np.add), 1))
     <ufunc 'add'>
     """
+    if type(fn) is types.FunctionType and not hasattr(fn, "__wrapped__"):
+        return fn
     seen: set[int] = set()
     while id(fn) not in seen and not isinstance(fn, (np.ufunc, type)):
         seen.add(id(fn))
@@ -66,8 +68,9 @@ def file_of(path: str) -> str:
     >>> file_of("/home/me/kernels.py")
     'kernels.py'
     """
-    ipython: Any = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
+    if (ipython := sys.modules.get("IPython")) is None:
+        return os.path.basename(path)
+    shell: Any = ipython.get_ipython()
     named = getattr(getattr(shell, "compile", None), "format_code_name", None)  # of IPython 8 and newer
     found = None if named is None else named(path)
     return os.path.basename(path) if found is None else f"{found[0].lower()} {found[1]}"
@@ -202,7 +205,7 @@ def caller() -> Caller:
     ('module', 'place')
     """
     frame = outer_frame()
-    return Caller(frame.f_globals.get("__name__", "?"), _line_of(frame).place)
+    return Caller(frame.f_globals.get("__name__", "?"), f"{file_of(frame.f_code.co_filename)}:{frame.f_lineno}")
 
 
 def made_otherwise(fn: object, before: object) -> list[str]:

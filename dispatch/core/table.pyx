@@ -11,6 +11,7 @@ import threading
 from cpython.object cimport PyObject
 
 from functools import partial
+from operator import attrgetter
 
 from .keys cimport AROUND, AUTOGRAD, AUTOGRAD_ALIAS, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT, FAKE, KEYS, OBSERVE
 from .keys import DispatchKey
@@ -77,6 +78,11 @@ def remove_fallback(Registration registration not None):
         fallbacks[int(registration.key)].remove(registration)
 
 
+def live_fallbacks():
+    """The registrations for every operator that count, one a key."""
+    return [stack[-1] for stack in fallbacks.values() if stack]
+
+
 cdef class Registration:
     """One rule or kernel, as it was registered; the handle that removes it.
 
@@ -84,7 +90,7 @@ cdef class Registration:
     """
 
     def __init__(self, key, rule, layer=None, *, keyed=False):
-        self.key, self.rule, self.layer, self.keyed = key, rule, layer, keyed
+        self.key, self.rule, self.layer, self.keyed, self.number = key, rule, layer, keyed, key
 
     def lowered(self, op):
         """The kernel of `op` that this registration stands for."""
@@ -114,8 +120,7 @@ cdef class KernelTable:
     """
 
     def __cinit__(self, tuple keyword_names not None=()):
-        self.owned = {}
-        self.stacks = {}
+        self.registrations = []
         self.keyword_names = keyword_names
 
     def add(self, Registration registration not None):
@@ -123,15 +128,15 @@ cdef class KernelTable:
         with registration_lock:
             if self.gone is not None:
                 raise OperatorNotFoundError(self.gone)
-            self.stacks.setdefault(int(registration.key), []).append(registration)
+            self.registrations.append(registration)
             self.reset()
 
     def remove(self, Registration registration not None):
         """Take a registration away again, wherever in its stack it is; twice is once."""
         with registration_lock:
-            stack = self.stacks.get(int(registration.key), [])
-            if registration in stack:
-                stack.remove(registration)
+            if registration in self.registrations:
+                # another list, for readers that are in the middle of this one
+                self.registrations = [other for other in self.registrations if other is not registration]
                 self.reset()
 
     def reset(self):
@@ -141,33 +146,39 @@ cdef class KernelTable:
         _owned = self.owned                 # let go of at the end, when no slot points to a kernel; running calls hold theirs
         for key in range(KEYS):
             self.slots[key] = NULL
-        self.owned = {}
+        self.owned = None
 
     def retire(self, str message not None):
         """Forget every kernel: the operator is gone, and calls raise with `message` from here on."""
         with registration_lock:
             self.gone = message
-            self.stacks = {}
+            self.registrations = []
             self.reset()
 
-    def live(self, key, passed=()):
+    def live(self, int key, passed=()):
         """The registration that counts at `key`, an alias included, or None; those in `passed` are passed over."""
-        for registration in reversed(self.stacks.get(int(key), ())):
-            if registration not in passed:
+        cdef list registrations = self.registrations
+        cdef Registration registration
+        for registration in reversed(registrations):
+            if registration.number == key and registration not in passed:
                 return registration
         return None
 
     def holds(self, Registration registration not None):
         """Whether a registration is still here, live or covered."""
-        return registration in self.stacks.get(int(registration.key), ())
+        return registration in self.registrations
 
     def all(self):
         """Every registration, by key, in each stack the live one last."""
-        return [registration for key in sorted(self.stacks) for registration in self.stacks[key]]
+        return sorted(self.registrations, key=attrgetter("key"))
 
     def has_backend(self):
         """Whether some backend has a kernel that was registered for it or for all of them."""
-        return any(stack and (key < FAKE or key == COMPOSITE_EXPLICIT) for key, stack in self.stacks.items())
+        cdef Registration registration
+        for registration in self.registrations:
+            if registration.number < FAKE or registration.number == COMPOSITE_EXPLICIT:
+                return True
+        return False
 
     def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""
@@ -219,6 +230,8 @@ cdef class KernelTable:
                 if self.changes != before:      # lowering is Python, and has registered something else
                     return kernel
                 if self.slots[key] == NULL:     # nor has it called the operator
-                    self.owned[key] = kernel
+                    if self.owned is None:
+                        self.owned = []
+                    self.owned.append(kernel)
                     self.slots[key] = <PyObject *>kernel
             return <object>self.slots[key]

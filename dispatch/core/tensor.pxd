@@ -7,7 +7,7 @@ from .state cimport Level
 
 cdef class Wrapped:
     cdef readonly object value              # what is wrapped: an array or a wrapper of a lower rank; None for a fake
-    cdef public object data                 # what the layer keeps beside it: the tape's node, the batch dimension
+    cdef public object kept                 # what the layer keeps beside it: the tape's node, the batch dimension
     cdef readonly Level level
     cdef readonly rank_t rank               # level.number * 64 + key
     cdef readonly bint read_only            # whether operators that write refuse it

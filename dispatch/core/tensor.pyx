@@ -166,7 +166,7 @@ cdef Wrapped allocated(type cls, Level level, rank_t rank):
     return made
 
 
-def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
+def wrap(type cls not None, value, like not None, kept=None, bint frozen=False):
     """A wrapper of class `cls` around `value`.
 
     Parameters
@@ -177,7 +177,7 @@ def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
         Of a lower rank than the wrapper.
     like : Tensor or Level
         The level, and with a Tensor also the rank, of the new wrapper.
-    data : object, optional
+    kept : object, optional
         What the layer keeps beside the value.
     frozen : bool
         Make an array that is wrapped read-only.
@@ -202,7 +202,7 @@ def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
     elif not is_exact(<PyObject *>value):
         no_more(value, None, NULL)
     made.value = freeze(value) if frozen else value
-    made.data = data
+    made.kept = kept
     return made
 
 
@@ -282,7 +282,7 @@ cdef object value_at(object x, void *rank):
 
 
 cdef object data_at(object x, void *rank):
-    return (<Wrapped>x).data if is_wrapped(<PyObject *>x) and (<Wrapped>x).rank == (<rank_t *>rank)[0] else None
+    return (<Wrapped>x).kept if is_wrapped(<PyObject *>x) and (<Wrapped>x).rank == (<rank_t *>rank)[0] else None
 
 
 cdef object list_unless_empty(object x, list items):

@@ -38,12 +38,13 @@ def adapted(op: OpOverload, kernel: Callable[..., Any], *, keyed: bool = False) 
             return adapted(op, partial(kernel, key))(*args, **keywords)
 
         return with_key
-    for tag in around_kernels.keys() & op.tags:
-        kernel = around_kernels[tag](op, kernel)
+    for tag in op.tags:
+        if tag in around_kernels:
+            kernel = around_kernels[tag](op, kernel)
+    if not any([a.layout for a in op.schema.arguments]):
+        return checked(op, kernel)
     adapters = {i: _adapter(op, a) for i, a in enumerate(op.schema.arguments) if a.layout and not a.kwarg_only}
     named = {a.name: _adapter(op, a) for a in op.schema.arguments if a.layout and a.kwarg_only}
-    if not adapters and not named:
-        return checked(op, kernel)
 
     @wraps(kernel)
     def adapting(*args: Any, **keywords: Any) -> Any:

@@ -128,7 +128,9 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
             argument=argument.name,
         )
     if isinstance(value, Tensor):
-        if not argument.type.has_tensor:
+        if argument.type.has_tensor:
+            remedy = _about_parts(definition, argument, value) or ""
+        else:
             kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
             listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
             what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
@@ -161,7 +163,8 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     elif (found := _about_parts(definition, argument, value)) is not None:
         remedy = found
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
-        remedy = " Write np.asarray(...) around it."
+        ours = any(isinstance(x, Tensor) for x in leaves(value))
+        remedy = f" Write np.{'stack' if ours else 'asarray'}(...) around it."
     elif argument.type.has_tensor and value is None:
         remedy = " Hint it `np.ndarray | None` if it may be left out."
     elif argument.type.has_tensor and isinstance(value, (int, float, complex)):
@@ -258,13 +261,18 @@ def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str
             read_only = argument.is_write and isinstance(item, np.ndarray) and not item.flags.writeable
             given = _read_only(item) if read_only else describe_value(item)
             if not isinstance(kind, ClassType):
-                listed = isinstance(item, (list, tuple)) and isinstance(kind, ListOf) and kind.element == TENSOR
-                remedy = f" Write np.asarray({argument.name}{step})." if listed else advice(item, argument.name + step)
-                return f" Item {step[1:-1]} is {given}.{remedy}"
+                inner = kind.parts[i if isinstance(kind, TupleOf) else -1]
+                return f" Item {step[1:-1]} is {given}.{_about_item(inner, item, argument.name + step)}"
             field = kind.fields[i]
             asked = f"{field.type}{f' of {field.dtype}' if field.dtype else ''}"
-            return f" Its field {field.name!r} is {asked}, and holds {given}.{advice(item, argument.name + step)}"
+            remedy = _about_item(field.type, item, argument.name + step)
+            return f" Its field {field.name!r} is {asked}, and holds {given}.{remedy}"
     return ""
+
+
+def _about_item(kind: Type, item: Any, name: str) -> str:
+    """What to write where a container or a record holds something that is no array."""
+    return advice_for(item, name, hinted=False) if kind == TENSOR and not isinstance(item, np.ndarray) else advice(item, name)
 
 
 def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> str:
@@ -339,6 +347,9 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
 
 def _as_wanted(result: Return, output: Any) -> str:
     """What to write where a kernel returned numbers, a table or nothing in place of an array, or an array for a number."""
+    if result.type == ListOf(TENSOR) and isinstance(output, (list, tuple)):
+        i, item = next((i, x) for i, x in enumerate(output) if not isinstance(x, (np.ndarray, np.generic, Tensor)))
+        return f" Item {i} is {describe_value(item)}.{_returned(advice_for(item, f'result[{i}]', hinted=False))}"
     if result.type != TENSOR:
         plain = result.type in NUMBERS_AND_TEXT and output is not None
         return f"{found}." if plain and (found := number_advice(str(result.type), output, "result")) else ""
@@ -350,7 +361,11 @@ def _as_wanted(result: Return, output: Any) -> str:
         return " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
     numbers = isinstance(output, (int, float, complex, list, tuple))
     plain = numbers and all(isinstance(x, (int, float, complex)) for x in leaves(output))
-    return " Return np.asarray(result)." if plain else ""
+    return " Return np.asarray(result)." if plain else "" if numbers else _returned(advice_for(output, "result", hinted=False))
+
+
+def _returned(line: str) -> str:
+    return line.replace(" Write ", " Return ", 1)
 
 
 def about_dtype(result: Return, output: Any) -> str:
@@ -386,8 +401,17 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
     """Add what a kernel was doing to its exception: operator, kernel, shapes and dtypes, once."""
     if any(line.startswith("in operator ") for line in getattr(error, "__notes__", ())):
         return
-    given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(definition.arguments.names, args, strict=True))
+    names = definition.arguments.names
+    given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(names, args, strict=True))
     error.add_note(f"in operator {definition.name}({given}), {_kernel(definition)}")
+    if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words, and Cython's
+        arguments = zip(definition.schema.arguments, args, strict=False)
+        held = [a.name for a, x in arguments if isinstance(x, np.ndarray) and not x.flags.writeable and not a.is_write]
+        if held:
+            error.add_note(
+                f"{' and '.join(map(repr, held))} came read-only, as the values of a gradient do, and nothing says that the "
+                "kernel writes there. Compute on a copy, or declare it in mutates_args."
+            )
 
 
 def refused_key(op: OpOverload, key: object) -> DefinitionError:

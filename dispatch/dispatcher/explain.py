@@ -30,7 +30,7 @@ from ..core.pytree import leaves
 from ..errors import DispatchError
 from .layer import layers
 from .observer import watchers
-from .printing import brief, default_of, escape, name_of, place_of, role_of
+from .printing import TABLE, brief, default_of, escape, name_of, place_of, role_of
 
 Arguments = tuple[Any, ...]
 MODES = (1 << OBSERVE) - 1  # bit k for key k: every mode but the watchers
@@ -92,7 +92,7 @@ class Explanation:
             cells = [escape(step.name), escape(step.runs) + passed, escape(step.place), escape(step.reason)]
             rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<table><caption>{escape(self.title)}</caption>{''.join(rows)}</table>{notes}"
+        return f"{TABLE}<caption>{escape(self.title)}</caption>{''.join(rows)}</table>{notes}"
 
 
 def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explanation:

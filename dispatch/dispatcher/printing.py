@@ -9,6 +9,8 @@ from ..core.source import where
 from ..errors import kind_of
 from .layer import layers
 
+TABLE = '<table style="overflow-wrap: anywhere">'  # in a notebook: long names break where a page is narrow
+
 
 def describe_value(x: Any) -> str:
     """Describe a value: its type, and shape and dtype of an array, never its content."""
@@ -19,6 +21,8 @@ def describe_value(x: Any) -> str:
         return f"a NumPy scalar of dtype {x.dtype}"
     if issubclass(cls, (list, tuple, dict)):
         return f"{kind} of length {len(x)}"
+    if cls.__name__ == Tensor.__name__:  # another package's: torch.Tensor
+        return f"a {cls.__module__.partition('.')[0]}.{cls.__name__}"
     return kind
 
 
@@ -92,7 +96,7 @@ class KernelListing:
     def _repr_html_(self) -> str:
         rows = [[escape(cell) for cell in row] for row in self.rows]  # a place may be `<ufunc sin>`
         cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<table><caption>{self.op.name}</caption>{cells}</table>"
+        return f"{TABLE}<caption>{self.op.name}</caption>{cells}</table>"
 
 
 def role_of(registration: Registration) -> str:

@@ -42,7 +42,8 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     if (free or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
         return
     own = LEADING.get(what, ())
-    if own and {p.name for p in parameters[:leading]} & set(expected) - set(own):
+    few = len(parameters) <= leading and not stars
+    if own and (few or {p.name for p in parameters[:leading]} & set(expected) - set(own)):
         raise DefinitionError(
             f"{op.name}: the {what} takes ({_listed(parameters)}), and is called with ({', '.join((*own, *expected))}). "
             "Take them all.",
@@ -55,10 +56,10 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     )
 
 
-def check_count(op: OpOverload, rule: Rule, count: int, what: str, called: str) -> None:
+def check_count(op: OpOverload, rule: Rule, count: int, what: str, called: Callable[[], str]) -> None:
     """Raise DefinitionError if a rule cannot be called with so many arguments, by position.
 
-    `what` is what messages call the rule, `called` says how it is called.
+    `what` is what messages call the rule, `called()` says how it is called.
     """
     if _is_plain(rule) and not rule.__code__.co_kwonlyargcount:
         most = rule.__code__.co_argcount
@@ -66,7 +67,7 @@ def check_count(op: OpOverload, rule: Rule, count: int, what: str, called: str) 
             return
     parameters = _parameters(rule)
     if parameters is not None and not _binds(parameters, count, ()):
-        raise DefinitionError(f"{op.name}: {what} takes ({_listed(parameters)}). {called}", operator=op.name)
+        raise DefinitionError(f"{op.name}: {what} takes ({_listed(parameters)}). {called()}", operator=op.name)
 
 
 def check_kernel_parameters(op: OpOverload, kernel: Rule) -> None:
@@ -115,12 +116,13 @@ def parameter_names(rule: Rule) -> tuple[str, ...] | None:
 
 def _is_plain(rule: Rule) -> bool:
     """Whether a rule is a function whose code says it all: no *args and no decorator's mark, 30 times faster than inspect."""
-    return type(rule) is FunctionType and not rule.__code__.co_flags & STARS and "__wrapped__" not in rule.__dict__
+    # hasattr, for a function's dict is made where somebody asks for it: 64 bytes
+    return type(rule) is FunctionType and not rule.__code__.co_flags & STARS and not hasattr(rule, "__wrapped__")
 
 
 def _takes_any(rule: Any, count: int) -> bool:
     """Whether a function takes so many arguments by position, of any names: it ends in `*args`, as 130 rules of rows do."""
-    if type(rule) is not FunctionType or "__wrapped__" in rule.__dict__:
+    if type(rule) is not FunctionType or hasattr(rule, "__wrapped__"):
         return False
     code = rule.__code__
     return code.co_flags & STARS == STARRED and not code.co_kwonlyargcount and code.co_argcount <= count

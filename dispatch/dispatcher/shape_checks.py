@@ -141,7 +141,7 @@ def checked(op: OpOverload, kernel: Function) -> Function:
 
     A kernel whose hints name no axes is returned itself, and costs nothing.
     """
-    if not any(x.dimensions for x in (*op.schema.arguments, *op.schema.returns)):
+    if not any([x.dimensions for x in (*op.schema.arguments, *op.schema.returns)]):
         return kernel
     measure = Measure(op.schema)
     if measure.says_nothing:

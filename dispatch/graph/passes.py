@@ -25,6 +25,7 @@ from .metadata import Metadata
 from .node import Node, key_of, maker, nodes_in, standing
 
 G = TypeVar("G", bound=Body)
+Only = Callable[[OpOverload], bool] | None
 MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is kept and saved as long as the graph is
 
 
@@ -217,7 +218,7 @@ def _alike(graph: Body) -> set[Node]:
     return {node for group in groups.values() if len(group) > 1 for node in group}
 
 
-def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
+def constant_folding(graph: G, most_bytes: int = MOST_BYTES, only: Only = None) -> G:
     """Replace calls whose arguments are all constants by their results, which the operators compute now.
 
     A call stays if it depends on a symbolic size; if its memory is written; if it returns anything but arrays, more than
@@ -229,6 +230,8 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
     graph : Graph
     most_bytes : int
         The size of the largest result that becomes a constant.
+    only : callable, optional
+        Says which operators may be called now.
 
     Returns
     -------
@@ -241,11 +244,11 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
     >>> graph.nodes, constant_folding(graph).nodes
     ([x, constant, sqrt, multiply], [x, sqrt, multiply])
     """
-    return _edited(graph, lambda new, aliases: _fold(new, aliases, most_bytes))
+    return _edited(graph, lambda new, aliases: _fold(new, aliases, most_bytes, only))
 
 
-def _fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES) -> None:
-    known = _computable(graph, aliases, most_bytes)
+def _fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES, only: Only = None) -> None:
+    known = _computable(graph, aliases, most_bytes, only)
     if all(node.kind == "constant" for node in known):
         return
     needed = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
@@ -262,7 +265,7 @@ def _fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES) -> 
     graph.keep(kept[::-1])
 
 
-def _computable(graph: Body, aliases: AliasAnalysis, most_bytes: int) -> dict[Node, Any]:
+def _computable(graph: Body, aliases: AliasAnalysis, most_bytes: int, only: Only) -> dict[Node, Any]:
     """Return the values that are known already; of a call with several outputs all of them."""
     known: dict[Node, Any] = {}
     for node in graph.nodes:
@@ -272,7 +275,7 @@ def _computable(graph: Body, aliases: AliasAnalysis, most_bytes: int) -> dict[No
         elif node.kind == "item":
             if node.args[0] in known:
                 known[node] = items_of(known[node.args[0]])[node.args[1]]  # type: ignore[index]
-        elif node.op is not None and _may_fold(node, known, aliases, most_bytes):
+        elif node.op is not None and _may_fold(node, known, aliases, most_bytes) and (only is None or only(node.op)):
             out = _computed(node.op, standing(node.args, known))
             if _is_as_traced(out, node.value):
                 known[node] = out

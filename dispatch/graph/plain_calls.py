@@ -40,9 +40,10 @@ def register_plain_call(op: OpOverload, rule: Rule) -> None:
     op : OpOverload
         It writes to none of its arguments.
     rule : callable
-        `rule(out, *args)` gets the value of the node and its arguments in schema order, with nodes for values. It returns a
-        `PlainCall`, or None where there is none. The call must give, of plain arrays, what the kernel gives: to the bit, with
-        the same strides, views and warnings. Where it raises, the operator is called.
+        `rule(out, *args)` gets the value of the node and its arguments in schema order, with nodes for values; a number may be
+        in place of an array. It returns a `PlainCall`, or None where there is none. The call must give, of plain arrays and of
+        NumPy's numbers, what the kernel gives: to the bit, with the same strides, views and warnings. Where it raises, the
+        operator is called.
 
     Examples
     --------
@@ -71,8 +72,7 @@ class PlainCalls:
         if found is None:
             found = self._found[op] = _rule(op)
         kernel, rule = found
-        # a number in place of the first array has no methods
-        if rule is None or not node.args or type(node.args[0]) not in (Node, list, tuple, str):
+        if rule is None:
             return None
         made = rule(node.value, *node.args)
         return None if made is None else (kernel, *made)

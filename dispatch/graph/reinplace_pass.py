@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..core import OpOverload
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, mapped
-from ..operators.functional_variant import form_of, origin_of
+from ..operators.functional_variant import Form, form_of, origin_of
 from ..operators.views import Look, view_scatter
 from ..schema.tags import Tag
 from .alias_analysis import may_be_view
@@ -29,6 +29,27 @@ from .node import Node, maker, nodes_in
 
 G = TypeVar("G", bound=Body)
 WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
+
+
+class Call(NamedTuple):
+    """What is asked of an operator for each of its calls; of a functional form, what it is the form of, and how."""
+
+    name: str
+    origin: OpOverload | None
+    form: Form | None
+    may_write: bool
+    is_view: bool
+
+
+class Calls(dict[OpOverload, Call]):
+    """The operators of a graph, each looked at once."""
+
+    def __missing__(self, op: OpOverload) -> Call:
+        origin = origin_of(op)
+        form = None if origin is None else form_of(origin.schema)
+        may_write = origin is not None and form is not None and Tag.inplace_view not in origin.tags and not form.severed
+        found = self[op] = Call(op.name, origin, form, may_write, may_be_view(op))
+        return found
 
 
 class Step(NamedTuple):
@@ -48,7 +69,7 @@ class Step(NamedTuple):
 
 
 @collector_paused()
-def reinplace(graph: G) -> G:
+def reinplace(graph: G, inputs: bool = True) -> G:
     """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 
     Its results are the same bit for bit, and so is what it writes to its arguments. It has no more nodes than before.
@@ -56,7 +77,8 @@ def reinplace(graph: G) -> G:
     Parameters
     ----------
     graph : Graph
-        It is not changed.
+    inputs : bool
+        Whether inputs are written where the new value is computed, and not at the end.
 
     Returns
     -------
@@ -76,8 +98,8 @@ def reinplace(graph: G) -> G:
     >>> [node.op.name for node in reinplace(graph).nodes if node.op]
     ['np::sin', 'np::setitem_']
     """
-    graph = _without_writes_of_itself(graph)
-    return _rewritten(graph, _Plan(graph))
+    graph = _without_writes_of_itself(graph, calls := Calls())
+    return _rewritten(graph, _Plan(graph, calls, inputs))
 
 
 class _Plan:
@@ -88,10 +110,10 @@ class _Plan:
     replaces it.
     """
 
-    def __init__(self, graph: Body) -> None:
-        self.lifetimes = Lifetimes(graph)
+    def __init__(self, graph: Body, calls: Calls, inputs: bool) -> None:
+        self.lifetimes, self.calls = Lifetimes(graph), calls
         steps = {node: found for node in graph.nodes if (found := self._steps_of(node))}
-        self.paths = self._paths(graph, steps)
+        self.paths = self._paths(graph, steps) if inputs else {}
         kept = {step.call for path in self.paths.values() for step in path}
         self.moved = {n: n.args[2] for n in graph.nodes if n not in kept and self._is_moved(n)}
         self.steps: dict[Node, list[Step]] = {}
@@ -102,10 +124,9 @@ class _Plan:
 
     def _steps_of(self, node: Node) -> list[Step]:
         """Return the steps of a call; an empty list if the call could not write in place."""
-        origin = None if node.op is None else origin_of(node.op)
-        if origin is None or Tag.inplace_view in origin.tags or form_of(origin.schema).severed:
+        if node.op is None or not (call := self.calls[node.op]).may_write:
             return []
-        pairs = list(_pairs(node, origin, self.lifetimes.users))
+        pairs = list(_pairs(node, call, self.lifetimes.users))
         if any(type(x) is not Node or (new is not None and type(new.value) is not Metadata) for x, new in pairs):
             return []
         return [Step(node, x, new, *self._scattered(x, new)) for x, new in pairs]
@@ -133,16 +154,18 @@ class _Plan:
         if home:
             return True
         op = maker(step.base).op
-        new = bool(step.scatters) or (op is not None and not may_be_view(op))
-        return new and _has_axes(step.target) and (step.result is None or _alike(step.base, step.result))
+        new = _has_axes(step.target) and (bool(step.scatters) or (op is not None and not self.calls[op].is_view))
+        return new and (step.result is None or _alike(step.base, step.result))
 
     def _is_moved(self, node: Node) -> bool:
         """Whether a call only fills a copy with a new value, so that the new value can replace its result."""
-        if node.op is None or node.op.name != WRITTEN or node.args[1] is not Ellipsis or type(node.args[2]) is not Node:
+        if node.op is None or self.calls[node.op].name != WRITTEN:
+            return False
+        if node.args[1] is not Ellipsis or type(node.args[2]) is not Node:
             return False
         x = node.args[2]
         op = maker(x).op
-        if op is None or may_be_view(op) or not _has_axes(x) or not _alike(x, node):
+        if op is None or self.calls[op].is_view or not _has_axes(x) or not _alike(x, node):
             return False
         return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.aliases.count(x, node.args) == 1
 
@@ -152,7 +175,7 @@ class _Plan:
         written = [(n, x) for n, targets in aliases.written_by.items() for x in targets]
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
-            if write.op is None or write.op.name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
+            if home.kind != "placeholder" or write.op is None or self.calls[write.op].name != WRITE or write.args[1] is not ...:
                 continue
             path, x = [], write.args[2]
             while x in makers and x is not home:
@@ -172,12 +195,12 @@ class _Plan:
                 del paths[write]
 
 
-def _pairs(node: Node, origin: OpOverload, users: dict[Node, list[Node]]) -> Iterator[tuple[Any, Node | None]]:
+def _pairs(node: Node, call: Call, users: dict[Node, list[Node]]) -> Iterator[tuple[Any, Node | None]]:
     """Yield the arguments that a functional form copies, each with the node of its new value or None."""
-    form = form_of(origin.schema)
+    form, single = _form(call), _count(call) == 1
     first = sum(place < 0 for place in form.returned) - form.residual
     for k, i in enumerate(form.written):
-        x, new = node.args[i], node if _count(origin) == 1 else _item(node, first + k, users)
+        x, new = node.args[i], node if single else _item(node, first + k, users)
         items = None if type(x) is Node else items_of(x)
         if items is None or isinstance(x, dict):
             if x is not None:
@@ -207,6 +230,8 @@ def _is_look(view: Node, x: Node, look: Look) -> bool:
 
 def _same(a: Any, b: Any) -> bool:
     """Whether two arguments are the same. Symbolic sizes are compared as text, which leaves no guard."""
+    if a is b:
+        return True
     nodes = [list(map(id, nodes_in(x))) for x in (a, b)]
     return type(a) is type(b) and nodes[0] == nodes[1] and repr(a) == repr(b)
 
@@ -232,13 +257,13 @@ def _has_axes(node: Node) -> bool:
 # -- writes that change nothing ------------------------------------------------------------------------------------------------
 
 
-def _without_writes_of_itself(graph: G) -> G:
+def _without_writes_of_itself(graph: G, calls: Calls) -> G:
     """Return the graph without calls that write into an array what it contains already."""
     copies: dict[Node, Node] = {}
     for node in graph.nodes:
-        if node.op is not None and node.op.name == WRITTEN and type(node.args[2]) is Node:
+        if node.op is not None and calls[node.op].name == WRITTEN and type(node.args[2]) is Node:
             x, index, value, arrays = node.args
-            read = value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node
+            read = value.op is not None and calls[value.op].name == READ and value.args[0] is x and type(x) is Node
             if read and _same(value.args[1], index) and _same(list(value.args[2]), list(arrays)):
                 copies[node] = x
     if not copies:
@@ -278,9 +303,9 @@ def _rewritten(graph: G, plan: _Plan) -> G:
     def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
         made = None
         if node in plan.steps:
-            made = _written(new, node, args)
+            made = _written(new, node, args, plan.calls)
         elif node.kind == "item" and maker(node) in plan.steps:
-            made = None if node in instead else _item_of_written(new, node, args)
+            made = None if node in instead else _item_of_written(new, node, args, plan.calls)
         elif node not in plan.paths and node not in instead:
             made = new.like(node, args)
         there[node] = there[instead[node]] if node in instead else made
@@ -289,33 +314,34 @@ def _rewritten(graph: G, plan: _Plan) -> G:
     return graph.rebuilt(rule)
 
 
-def _origin(node: Node) -> OpOverload:
-    found = None if node.op is None else origin_of(node.op)
-    assert found is not None
-    return found
+def _form(call: Call) -> Form:
+    assert call.form is not None
+    return call.form
 
 
-def _written(new: Body, node: Node, args: tuple[Any, ...]) -> Node:
+def _written(new: Body, node: Node, args: tuple[Any, ...], calls: Calls) -> Node:
     """Add the call of the operator that writes, in place of a call of its functional form."""
-    origin = _origin(node)
-    form = form_of(origin.schema)
-    outputs = list(node.value) if _count(origin) > 1 else [node.value]
-    given = mapped(lambda x: x.value if type(x) is Node else x, args)
-    return new.call(origin, args, form.given_back(outputs, given), node.source)
+    assert node.op is not None
+    call = calls[node.op]
+    form = _form(call)
+    assert call.origin is not None
+    outputs = list(node.value) if _count(call) > 1 else [node.value]
+    given = mapped(lambda x: x.value if type(x) is Node else x, args) if form.returned else args
+    return new.call(call.origin, args, form.given_back(outputs, given), node.source)
 
 
-def _count(origin: OpOverload) -> int:
+def _count(call: Call) -> int:
     """Return the number of outputs of a functional form."""
-    form = form_of(origin.schema)
+    form = _form(call)
     return sum(place < 0 for place in form.returned) + len(form.written)
 
 
-def _item_of_written(new: Body, node: Node, args: tuple[Any, ...]) -> Any:
+def _item_of_written(new: Body, node: Node, args: tuple[Any, ...], calls: Calls) -> Any:
     """Return the replacement of an output that is not a new value of a written argument."""
     call, number = node.args
-    if call is not maker(node):
+    if call is not maker(node) or call.op is None:
         return None
-    form = form_of(_origin(call).schema)
+    form = _form(calls[call.op])
     others = [i for i, place in enumerate(form.returned) if place < 0]
     if form.residual and number == len(others) + len(form.written) - 1:
         number = len(others) - 1

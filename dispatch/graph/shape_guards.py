@@ -142,4 +142,4 @@ def run_checks(body: Body, sizes: dict[str, int], done: set[int]) -> None:
                 raise CheckError(check.message)
 
 
-register_value(SymInt, "size", lambda x: (str(x),), size_of, spell=str, at=lambda x, sizes: x.evaluate(sizes))
+register_value(SymInt, "size", lambda x: (x.text,), size_of, spell=lambda x: x.text, at=lambda x, sizes: x.evaluate(sizes))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..dispatcher.printing import escape
+from ..dispatcher.printing import TABLE, escape
 from .body import Body
 from .codegen import Code, brief
 from .node import Node, nodes_in
@@ -93,4 +93,4 @@ def html(body: Body) -> str:
         rows.append("".join(f"<td><code>{escape(cell)}</code></td>" for cell in cells))
     rows.append(f"<td></td><td><code>{escape('return ' + code.spell(body.outputs))}</code></td><td></td><td></td>")
     head = "<tr><th>name</th><th>call</th><th>gives</th><th>line</th></tr>"
-    return f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    return f"{TABLE}{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -178,7 +178,7 @@ def recorded(
         for i in chosen:
             inside = track(call.arrays[i], level, shared=True)
             given[call.at[i] if direct else i] = inside  # type: ignore[index]
-            ends.append((inside.data, inside.value))
+            ends.append((inside.kept, inside.value))
         if known:
             edges, out = edges_at(_differentiable(call.known(given, known)), level), known[0]
         else:

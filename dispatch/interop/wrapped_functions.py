@@ -13,6 +13,7 @@ from ..core.pytree import mapped
 from ..core.source import where
 from ..errors import DefinitionError, kind_of
 from ..operators.define import define
+from ..operators.namespaces import Operator
 from ..operators.registry import build, find
 from ..schema.schema import Schema
 from .derived_operators import is_array
@@ -45,6 +46,11 @@ class Framework(NamedTuple):
 
 def wrapped(fn: Callable[..., Any], name: str | None, schema: str | None, framework: Framework) -> OpOverload:
     """The operator of a function."""
+    if isinstance(fn, (OpOverload, Operator)):
+        raise DefinitionError(
+            f"wrap makes an operator of a {framework.word} function, and {fn.name} is one already. Call it on {framework.word} "
+            f"values as it is, or write dispatch.interop.{framework.word.lower()}.export(op)."
+        )
     if not callable(fn):
         raise DefinitionError(f"wrap takes a {framework.word} function, and was given {kind_of(fn)}.")
     text = schema if schema is not None else _schema_of(fn, framework)

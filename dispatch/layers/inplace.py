@@ -29,6 +29,8 @@ class Words(NamedTuple):
 
 def targets(form: Form, args: tuple[Any, ...]) -> list[Any]:
     """Return the arrays that a call writes to, also those in lists."""
+    if len(form.written) == 1 and isinstance(args[form.written[0]], Tensor):
+        return [args[form.written[0]]]
     return [x for i in form.written for x in arrays(args[i]) if is_array(x)]
 
 
@@ -44,6 +46,8 @@ def new_values(form: Form, args: tuple[Any, ...], outputs: list[Any]) -> list[An
 
 
 def _paired(x: Any, new: Any) -> list[Any]:
+    if isinstance(x, Tensor):
+        return [new]
     return [n for old, n in zip(arrays(x), arrays(new), strict=True) if is_array(old)]
 
 

@@ -172,7 +172,7 @@ def _check_rule(op: OpOverload, rule: Any) -> None:
     if not callable(rule):
         raise DefinitionError(f"{op.name}: a dispatch rule is a function, and {kind_of(rule)} was given.", operator=op.name)
     called = "It is called with five arguments: rule(mode_or_class, op, types, args, kwargs)."
-    check_count(op, rule, 5, "the dispatch rule", called)
+    check_count(op, rule, 5, "the dispatch rule", lambda: called)
 
 
 layer = Dispatch("dispatch", DispatchKey.MODE)

@@ -38,6 +38,7 @@ from ..errors import DefinitionError, DispatchError, kind_of
 from ..schema.types import RESIDUAL
 
 NOTHING: frozenset[int] = frozenset()
+NEVER: frozenset[frozenset[int]] = frozenset()  # one for all rules: an empty frozenset takes 216 bytes
 # By the device of arrays that are computed when their data are asked for: its key, and what makes the stand-in of one.
 stand_ins: dict[str, tuple[int, Callable[[Any], Any]]] = {}
 UNRECORDED: Sequence[Callable[[], None]] = ()  # what is to be taken back where no layer records
@@ -62,7 +63,7 @@ class Opacity:
 
     def __init__(self, declared: bool | None = None) -> None:
         self.declare(declared)
-        self.asked: frozenset[frozenset[int]] = frozenset()
+        self.asked: frozenset[frozenset[int]] = NEVER
         self.operator: OpOverload | None = None
 
     def operator_made_by(self, make: Callable[[], OpOverload]) -> OpOverload:

@@ -33,13 +33,15 @@ def array(
     made = as_value(object)
     if not isinstance(made, (Tensor, np.ndarray)):
         made = np.asarray(made)
-    if made.dtype.kind not in "biufc":
+    if made.dtype.kind not in "biufc" or (kind is not None and kind.kind == "O"):
         raise UnsupportedError(f"np.array: beside a Tensor stands what makes an array of dtype {made.dtype}, which holds no Tensor.")
     fresh = made is not object
     if kind is not None and made.dtype != kind:
         made, fresh = astype(made, kind), True
-    elif is_number(made):  # which is no array, and shares memory with nothing
+    if is_number(made):  # which is no array, and shares memory with nothing
         made, fresh = shape.copy(made), True
+    if order in ("K", "A") and not hasattr(object, "dtype"):  # a list, however its items lie
+        order = "C"
     order = "K" if order == "A" and not copy else flags.named_order(order, "K", made)
     if order != "K" and not getattr(flags.lying(made).flags, f"{order.lower()}_contiguous"):
         made, fresh = shape.copy(made, order), True

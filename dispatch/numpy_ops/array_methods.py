@@ -27,11 +27,12 @@ LINES = {  # what to write instead of a method that reads bytes as something els
 }
 
 
-# Methods of torch's tensors that NumPy's arrays have not, and what to write in their place.
+# Attributes of torch's tensors that these have not, and what to write in their place.
 OF_TORCH = {
     "clone": "x.copy()",
     "cpu": "dispatch.detach(x), which is an array",
     "cuda": "dispatch.tensor(cupy.asarray(a), requires_grad=True) at the beginning",
+    "data": "dispatch.detach(x), which is an array",
     "dim": "x.ndim",
     "double": "x.astype(np.float64)",
     "expand": "np.broadcast_to(x, shape)",
@@ -56,7 +57,8 @@ class OfTorch:
 
     def __get__(self, x: Any, cls: type) -> Any:
         line = OF_TORCH[self.name]
-        raise AttributeError(f"a {cls.__name__} has no attribute {self.name!r}, as NumPy's arrays have not. Write {line}.")
+        nor_numpy = "" if hasattr(np.ndarray, self.name) else ", as NumPy's arrays have not"
+        raise AttributeError(f"a {cls.__name__} has no attribute {self.name!r}{nor_numpy}. Write {line}.")
 
 
 def _names(self: Tensor) -> list[str]:

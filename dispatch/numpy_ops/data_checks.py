@@ -9,7 +9,9 @@ from ..core import OpOverload
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import define
+from ..operators.views import set_shown_by
 from .families import complete, in_front
+from .indexing import getitem
 
 
 def checked(name: str, check: Callable[[Any], None]) -> OpOverload:
@@ -23,5 +25,6 @@ def checked(name: str, check: Callable[[Any], None]) -> OpOverload:
         return x
 
     op = define(f"np::{name}(Tensor(a) x) -> Tensor(a)", kernel)
+    set_shown_by(op, getitem, Ellipsis, [])
     complete(op, fake=lambda x: x, autograd=pullbacks(x=lambda g: g), jvp=pushforwards(x=lambda t: t))  # whatever it is: a tangent may be 0
     return complete(op, vmap=lambda info, in_dims, x: (op(in_front(x, in_dims[0])), 0))

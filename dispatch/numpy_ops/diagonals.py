@@ -92,7 +92,7 @@ def _trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
     return total(diagonal(x, offset, axis1, axis2), -1, None if dtype is None else np.dtype(dtype).newbyteorder("="))
 
 
-diag = composite("diag(Tensor(a) x, int k=0) -> Tensor(a)", _diag)
+diag = composite("diag(Tensor(a) x, int k=0) -> Tensor(a)", _diag, numpy=np.diag)
 diagflat = composite("diagflat(Tensor x, int k=0) -> Tensor", _diagflat)
 trace = composite("trace(Tensor x, int offset=0, int axis1=0, int axis2=1, ScalarType? dtype=None) -> Tensor", _trace)
 

@@ -16,6 +16,7 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to
+from ..operators.registry import note_own_rules
 from ..symbolic import agree, guesses, sure
 from . import numpy_functions
 from .cumulative import diff
@@ -98,6 +99,7 @@ def _differences(name: str, kernel: Any, other: Any) -> OpOverload:
         ),
     )
     op.register_vmap(_batched_gradient(op))
+    note_own_rules(op)
     return op
 
 

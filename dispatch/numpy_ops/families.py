@@ -36,7 +36,7 @@ from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import define, moveaxis
-from ..operators.registry import ops
+from ..operators.registry import note_own_rules, ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
 from .composite_layouts import fake_laid_out, with_layout
@@ -71,6 +71,7 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
         if isinstance(rule, Linear):
             rule = rule.pushforwards(op)
         find_layer(name).attach(op, Pure(rule) if name == "fake" and not isinstance(rule, Pure) else rule)
+    note_own_rules(op)
     return op
 
 

@@ -19,7 +19,7 @@ from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to
 from ..operators.registry import ops
-from ..symbolic import agreeing, guesses, is_zero
+from ..symbolic import agreeing, guesses, is_zero, sure
 from . import numpy_functions
 from .cumulative import diff
 from .data_checks import checked
@@ -301,6 +301,7 @@ def _ends(a: Any, given: Any) -> tuple[Any, Any]:
     elif is_zero(a.shape[0]):
         return 0, 1
     else:
+        sure(a.shape[0] != 0)  # of a size that depends on data it is a check
         low, high = min(a), max(a)
         if not isinstance(a, Tensor) and not (np.isfinite(low) and np.isfinite(high)):
             np.histogram_bin_edges(a, 1)  # raises NumPy's own error

@@ -72,7 +72,7 @@ def read(index: Any, arrays: Any, ndim: int) -> Reading:
         items[dots[0] : dots[0] + 1] = rest or [Ellipsis]
     else:
         items += rest
-    if not any(map(_is_advanced, items)):
+    if not any(map(is_advanced, items)):
         return Reading(items, [], True, 0, 0)
     advanced = [k for k, i in enumerate(items) if not (i is None or i is Ellipsis or isinstance(i, slice))]
     together = advanced[-1] - advanced[0] == len(advanced) - 1
@@ -93,7 +93,7 @@ def is_mask(i: Any) -> bool:
     return hasattr(i, "dtype") and i.dtype.kind == "b"
 
 
-def _is_advanced(i: Any) -> bool:
+def is_advanced(i: Any) -> bool:
     """Whether an item makes the index an advanced one: an array with axes, or a truth value."""
     return isinstance(i, bool) or is_mask(i) or (hasattr(i, "dtype") and len(i.shape) > 0)
 

@@ -14,7 +14,7 @@ from ..core import Tensor
 from ..core.arrays cimport is_exact
 from ..core.tensor cimport Wrapped
 from ..dispatcher.conversion_advice import line_for
-from ..errors import ArgumentError
+from ..errors import ArgumentError, TracingError, kind_of
 from ..operators.views import is_number
 from .row_arguments import are_numbers, as_value
 
@@ -102,8 +102,10 @@ def subscript(row not None, tuple alone not None, other not None):
     return __getitem__
 
 
-def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False):
+def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False, bint elementwise=False):
     """`x + y`, where x is a Tensor; `reflected` it is `y + x`, where y does not know x.
+
+    `elementwise` NumPy gives an array for any object, `x == None` say, where Python answers by identity: who listens is told.
 
     Of two numbers, one of these kinds, it is the row `of_numbers`. What `repeats`, a product, has a list as often as a number
     says, as NumPy's scalars do.
@@ -122,6 +124,8 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
         except ArgumentError:
             if isinstance(other, OPERANDS) or line_for(other) is not None:
                 raise
+            if elementwise and getattr(type(other), "__array_ufunc__", 0) is not None:
+                TracingError(f"a traced value was compared with {kind_of(other)}, of which NumPy makes an array. Write `is`.")
             return NotImplemented
     return infix
 

@@ -5,6 +5,8 @@ No module changes another by being imported. `install` makes all such connection
 
 import os
 
+import numpy as np
+
 from ..core import Tensor, before_first_wrapper, register_when_seen
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
@@ -22,11 +24,13 @@ from ..layers.functionalize.layer import layer as functionalize
 from ..layers.jvp.layer import jvp_rule
 from ..layers.jvp.layer import layer as jvp
 from ..layers.trace.layer import layer as trace
+from ..layers.trace.layer import unasked
 from ..layers.vmap.layer import layer as vmap
 from ..layers.vmap.layer import vmap_rule
 from ..layers.vmap.randomness import around_kernel
 from ..operators import pickling
 from ..operators.functional_variant import functional
+from ..operators.namespaces import overloads_of
 from ..operators.registry import define_on_first_use
 from ..operators.rule_operators import makers as rule_makers
 from ..operators.rule_operators import rule_operator
@@ -54,7 +58,7 @@ ON_TENSORS = """
     __add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ __matmul__ __and__ __or__ __xor__ __lshift__ __rshift__
     __radd__ __rsub__ __rmul__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__ __rlshift__ __rrshift__
     __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __ifloordiv__ __imod__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__
-    __divmod__ __rdivmod__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __round__ __getitem__ __reversed__ __setitem__
+    __divmod__ __rdivmod__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __round__ __getitem__ __reversed__ __setitem__ __delitem__
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
     searchsorted swapaxes squeeze dot take copy compress fill flat view put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
     strides flags base setflags resize partition argpartition choose byteswap getfield setfield tobytes tofile dump dumps
@@ -69,7 +73,9 @@ def install() -> None:
         layer.install()
     observer.install()
     around_kernels[Tag.random] = around_kernel
-    hooks.functional, hooks.rule_operator = functional, rule_operator
+    for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require"):
+        unasked[getattr(np, name)] = LazyFunction(__package__, ".array_making", "asarray" if name == "asanyarray" else name)
+    hooks.functional, hooks.overloads, hooks.rule_operator = functional, overloads_of, rule_operator
     hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
@@ -88,7 +94,7 @@ def install() -> None:
     define_on_first_use("np_random", Loader(__package__, ".draws"))
     before_first_wrapper(load_rows)
     define_on_first_use("control_flow", Loader(CONTROL_FLOW, ".derivations"))
-    define_on_first_use("scipy_special", Loader(__package__, ".special"))
+    define_on_first_use("scipy_special", Loader(__package__, ".special_ufuncs"))
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))
     if os.environ.get("DISPATCH_VALIDATE"):

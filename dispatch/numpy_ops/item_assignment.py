@@ -28,7 +28,7 @@ from ..symbolic import agree, guesses, has_zero, is_one
 from .composite_layouts import item_layout, without_axis
 from .creation import arange, full
 from .families import complete, in_front
-from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
+from .index_parsing import ARRAY, Reading, as_array, indexed, is_advanced, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
 from .result_layouts import check_broadcast_is_known, layout_of
@@ -44,20 +44,22 @@ def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
 def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
         return  # how many elements a mask selects depends on its data, and the shape of `x` does not
-    shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))])).shape
-    _check_fits(getattr(value, "shape", ()), shape, len(x.shape), arrays)
+    items = placed(index, arrays)
+    shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(items)])).shape
+    _check_fits(getattr(value, "shape", ()), shape, len(x.shape), items)
 
 
-def _check_fits(given: Shape, shape: Shape, ndim: int, arrays: Any) -> None:
+def _check_fits(given: Shape, shape: Shape, ndim: int, index: Any) -> None:
     """Raise where a value of a shape cannot be written to what an index of an array of `ndim` axes selects."""
-    whole = len(arrays) == 1 and is_mask(arrays[0]) and len(arrays[0].shape) == ndim
+    items = [as_array(i) for i in (index if isinstance(index, tuple) else (index,))]
+    whole = len(items) == 1 and is_mask(items[0]) and len(items[0].shape) == ndim
     if whole and len(given) > 1:
         np.empty((0,) * ndim)[np.empty((0,) * ndim, bool)] = np.empty((0,) * len(given))  # raises NumPy's own error
     while len(given) > len(shape) and is_one(given[0]):
         given = given[1:]
     fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
     # of a value with more axes NumPy asks no more where an index array selects nothing
-    longer = len(given) > len(shape) and not (arrays and not whole and has_zero(shape))
+    longer = len(given) > len(shape) and not (any(map(is_advanced, items)) and not whole and has_zero(shape))
     if longer or not fits:
         check_broadcast_is_known((given, shape))
         words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
@@ -99,14 +101,15 @@ def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: A
     found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(x.shape) - 1)
     alone = in_dims[3] is None
     at = in_dims[2]
-    if at is None and hasattr(value, "shape") and value.shape and (not found.together if alone else found.position):
-        value, at = reshape(value, (1, *value.shape)), 0  # its axes will not be in the order of an item's
+    given = len(getattr(value, "shape", ()))
+    if at is None and given and (given > _ndim(found) or (not found.together if alone else found.position)):
+        value, at = reshape(value, (1, *value.shape)), 0  # its axes will be more than an item's, or in another order
     if at is not None:
         ndim = _ndim(found)
         if len(value.shape) - 1 > ndim:
             layout = without_axis(item_layout(x), 0)
-            items = [i if dim is None else without_axis(item_layout(i), dim) for i, dim in zip(arrays, dims, strict=True)]
-            shape = indexed(layout, tuple([spelled(i) for i in without_masks(placed(index, items))])).shape
+            items = placed(index, [i if dim is None else without_axis(item_layout(i), dim) for i, dim in zip(arrays, dims, strict=True)])
+            shape = indexed(layout, tuple([spelled(i) for i in without_masks(items)])).shape
             _check_fits(value.shape[:at] + value.shape[at + 1 :], shape, len(layout.shape), items)
         value = _spread(value, at, ndim)
     if alone:

@@ -24,6 +24,7 @@ from . import numpy_functions
 from .families import comparison, complete, composite, pointwise, pointwise_rules
 from .indexing import as_number, where
 from .numpy_functions import of_numpy, spelled
+from .plain_forms import attach
 from .pointwise import absolute, divide, equal, floor_divide, less, nan_where_nan, negative, not_equal, remainder, subtract
 from .pointwise_more import trunc
 from .result_layouts import elementwise
@@ -142,6 +143,7 @@ def _real_if_close(a: Any, tol: Any = 100) -> Any:
     return real(a) if bool(ops.np.all(less(absolute(imag(a)), limit))) else a
 
 
+iscomplex = composite("iscomplex(Tensor x) -> Tensor", _iscomplex, numpy=np.iscomplex)
 UFUNCS = {np.ldexp: ldexp, np.gcd: gcd, np.lcm: lcm, np.nextafter: nextafter, np.spacing: spacing, np.isnat: isnat,
           np.modf: modf, np.frexp: frexp, np.divmod: divmod}  # fmt: skip
 if COUNT is not None:
@@ -150,7 +152,7 @@ FUNCTIONS = dict([
     spelled(np.fix, "x out", trunc),
     spelled(np.i0, "x", i0),
     (np.isreal, lambda x: equal(imag(x), 0)),
-    (np.iscomplex, _iscomplex),
+    spelled(np.iscomplex, "x", iscomplex),
     (np.real_if_close, _real_if_close),
 ])  # fmt: skip
 
@@ -159,3 +161,5 @@ def install() -> None:
     """Put the rows and functions into the tables."""
     numpy_functions.UFUNCS.update(UFUNCS)
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(iscomplex)

@@ -68,7 +68,7 @@ def is_special(ufunc: np.ufunc) -> bool:
     return ufunc is getattr(sys.modules.get("scipy.special._ufuncs"), ufunc.__name__, None)
 
 
-special_row = LazyFunction(__package__, ".special", "row_of")  # of such a ufunc; SciPy is there already
+special_row = LazyFunction(__package__, ".special_ufuncs", "row_of")  # of such a ufunc; SciPy is there already
 
 
 def of_numpy(name: str) -> Any:
@@ -403,7 +403,7 @@ FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
     ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack "
     "fromiter eye identity tri frombuffer fromstring fromfunction",
-    ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
+    ".fourier": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
     ".padding": "pad",
     ".covariances": "cov corrcoef",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from ..core import Tensor
 from ..errors import UnsupportedError
 from ..operators.prims import astype
 from ..operators.registry import ops
@@ -18,14 +19,16 @@ from .flags import refused
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .numpy_functions import spelled
+from .plain_forms import OPTIONS, attach
 from .pointwise import multiply, subtract
 from .pointwise_more import round as rounded
 from .rearranging import along, linspace
+from .result_layouts import plain
+from .row_arguments import as_value
 from .shape import concatenate
 
 CHOOSING = ("edge", "reflect", "symmetric", "wrap")  # modes that repeat elements, wherever they are
 STATISTICS: dict[str, Any] = {"maximum": reduction.max, "minimum": reduction.min, "mean": reduction.mean, "median": sorting.median}
-OPTIONS = {"constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type", "symmetric": "reflect_type"} | dict.fromkeys(STATISTICS, "stat_length")
 
 
 def _pad(
@@ -51,8 +54,12 @@ def _pad(
         shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return scatter_add(x, inside, shape)
     values = {"constant": constant_values, "linear_ramp": end_values}.get(mode, 0)
-    both = np.broadcast_to(np.asarray(values), (ndim, 2))
-    pairs = _held(both, x.dtype) if mode == "constant" else both.tolist()
+    if isinstance(values, Tensor):
+        both = ops.np.broadcast_to(values, (ndim, 2))
+        pairs = [[getitem(both, (axis, side)) for side in (0, 1)] for axis in range(ndim)]
+    else:
+        both = np.broadcast_to(np.asarray(values), (ndim, 2))
+        pairs = _held(both, x.dtype) if mode == "constant" else both.tolist()
     lengths = [[None, None]] * ndim if stat_length is None else np.broadcast_to(np.asarray(stat_length, int), (ndim, 2)).tolist()
     for axis, (width, pair, counted) in enumerate(zip(widths, pairs, lengths, strict=True)):
         if mode in ("constant", "empty"):
@@ -191,6 +198,10 @@ def _numpy_pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any
         raise refused("np.pad", "mode", mode, "It would write to parts of an array: np.concatenate them.")
     if mode not in (*CHOOSING, *STATISTICS, "constant", "empty", "linear_ramp") or not kwargs.keys() <= {OPTIONS.get(mode)}:
         np.pad(np.zeros(1), 1, mode, **kwargs)  # raises NumPy's own error
+    if mode in ("constant", "linear_ramp"):
+        kwargs = {option: as_value(value) for option, value in kwargs.items()}
+        if any(isinstance(value, Tensor) for value in kwargs.values()):  # which the row's schema has no place for: its function runs
+            return _pad(as_value(array), plain(pad_width), mode, **kwargs)
     return with_row(array, pad_width, mode, **kwargs)
 
 
@@ -200,3 +211,5 @@ FUNCTIONS: dict[Any, Any] = {np.pad: _numpy_pad}
 def install() -> None:
     """Put the function into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(pad)

@@ -33,12 +33,17 @@ def partitioning(name: str, dtype_of: Any, laid_out: Any) -> OpOverload:
     """Make the row of `np.partition` or `np.argpartition`."""
     kernel = getattr(np, name)
 
+    def _is_row(shape: Any, axis: Any) -> bool:
+        """Whether NumPy takes a number for an array of one element: np.argpartition does, np.partition knows no axis of it."""
+        return name == "argpartition" and not shape and axis in (0, -1)
+
     def numpy(x: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Any:
         return kernel(x, kth, axis, kind)
 
     def fake(x: Any, kth: Any, axis: Any, kind: Any) -> FakeTensor:
         if not isinstance(x, FakeTensor):
             x = fake_tensor((), np.asarray(x).dtype)
+        axis = None if _is_row(x.shape, axis) else axis
         at = None if axis is None else normalize_axis_index(axis, len(x.shape))
         n = prod(x.shape) if at is None else x.shape[at]
         kernel(np.broadcast_to(np.zeros((), bool), guesses((n,))), kth, 0, kind)  # raises NumPy's own error: no such place, or kind
@@ -46,7 +51,7 @@ def partitioning(name: str, dtype_of: Any, laid_out: Any) -> OpOverload:
 
     def vmap(info: Any, in_dims: Any, x: Any, kth: Any, axis: Any, kind: Any) -> tuple[Any, int]:
         x = in_front(x, in_dims[0])
-        if axis is None:
+        if axis is None or _is_row(x.shape[1:], axis):
             return op(reshape(x, (x.shape[0], prod(x.shape[1:]))), kth, 1, kind), 0
         return op(x, kth, 1 + normalize_axis_index(axis, len(x.shape) - 1), kind), 0
 

@@ -6,21 +6,55 @@ kernel asks of its arguments in each call, a list of axes or a keyword that is i
 
 import operator
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy._core.multiarray import count_nonzero  # the function of C that np.count_nonzero calls
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..core import OpOverload
+from ..core.blockwise import selected
 from ..core.program import itself
 from ..graph import Metadata, Node, PlainCall, register_plain_call
 from ..operators.registry import ops
+from .data_dependent import SORTED_OR_NOT
+from .families import undispatched
+from .flags import NO_VALUE
 from .index_parsing import ARRAY, placed
 
 METHODS: dict[str, Any] = {name: getattr(np.ndarray, name) for name in dir(np.ndarray) if not name.startswith("_")}
 BOOL = np.dtype(bool)
 # Whether np.power takes roots by np.sqrt: else it gives 0.0 of this.
 ROOTS = bool(np.signbit(np.power(np.array([-0.0]), 0.5))[0])
+
+
+Rule = Callable[..., PlainCall | None]
+
+
+def of_arrays(rule: Rule) -> Rule:
+    """Return a rule without a plain form where a number is in place of the first array: it has no methods and no layout."""
+    return lambda out, *args: rule(out, *args) if type(args[0]) in (Node, list, tuple, str) else None
+
+
+def own(f: Any, names: str) -> Rule:
+    """Return the rule of a row that is a function of NumPy's, of the names that it has there for the row's arguments.
+
+    What is NumPy's default is left out.
+    """
+    parameters = signature(f).parameters
+    pairs = [(name, parameters[name].default) for name in names.split()]
+    known, call = list(parameters), undispatched(f)
+
+    def is_default(x: Any, default: Any) -> bool:
+        return (type(x) is type(default) and bool(x == default)) or (x is False and default is NO_VALUE)
+
+    def rule(out: Any, *args: Any) -> PlainCall:
+        given = {name: x for (name, default), x in zip(pairs, args, strict=True) if not is_default(x, default)}
+        first = next((i for i, name in enumerate(known) if name not in given or parameters[name].kind is parameters[name].KEYWORD_ONLY), len(known))
+        return PlainCall(call, tuple([given.pop(name) for name in known[:first]] + list(given.values())), tuple(given))
+
+    return rule
 
 
 def method(name: str) -> Callable[..., PlainCall]:
@@ -149,6 +183,39 @@ def _of_tuple(f: Any) -> Callable[..., PlainCall]:
     return lambda out, arrays, *args: PlainCall(f, (tuple(arrays), *args))
 
 
+def _where(out: Any, mask: Any, x: Any, y: Any) -> PlainCall:
+    """`selected`, a ufunc, goes block by block; it casts nothing, and its results are in C order."""
+    args = [mask, *[_as_number(a, out.dtype) for a in (x, y)]]
+    given = [a.value for a in args if type(a) is Node and type(a.value) is Metadata]
+    sizes = [n for v in (out, *given) for n in (*v.shape, *v.strides)]
+    if type(mask) is not Node or mask.value.dtype != BOOL or not out.shape or not all(type(n) is int for n in sizes):
+        return PlainCall(np.where, (mask, x, y))
+    dtypes = [a.value.dtype if type(a) is Node else getattr(a, "dtype", None) for a in args[1:]]
+    if dtypes != [out.dtype, out.dtype] or not all(_is_in_c_order(v) for v in (out, *given)):
+        return PlainCall(np.where, (mask, x, y))
+    return PlainCall(selected, tuple(args))
+
+
+def _as_number(x: Any, dtype: Any) -> Any:
+    """Return a Python number as an array of a dtype that has it; anything else as it is."""
+    if type(x) not in (bool, int, float, complex) or dtype.kind not in "biufc":
+        return x
+    try:
+        with np.errstate(all="raise"):
+            return np.array(x, dtype)
+    except (FloatingPointError, OverflowError, TypeError):
+        return x
+
+
+def _is_in_c_order(x: Any) -> bool:
+    wanted = x.dtype.itemsize
+    for n, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
+        if n != 1 and stride != wanted:
+            return False
+        wanted *= n
+    return True
+
+
 def _choose(out: Any, a: Any, choices: Any, mode: str) -> PlainCall:
     return PlainCall(METHODS["choose"], (a, list(choices), mode), ("mode",))
 
@@ -165,16 +232,69 @@ def _interp(out: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> PlainC
     return PlainCall(np.interp, (x, xp, fp)) if left is None and right is None else None
 
 
-def _gradient(out: Any, x: Any, step: Any, axis: int, edge_order: int) -> PlainCall | None:
-    if len(x.value.shape) != 1 or edge_order != 1:
+def _matrix_rank(out: Any, a: Any, tol: Any, hermitian: bool, rtol: Any) -> PlainCall | None:
+    if rtol is not None or len(a.value.shape) < 2:  # of a vector NumPy gives a number of Python's
         return None
-    return PlainCall(np.gradient, (x,) if type(step) is float and step == 1.0 else (x, step))
+    return NUMPYS_RANK(out, a, tol, hermitian)
 
 
-RULES: dict[str, Callable[..., PlainCall | None]] = {
+NUMPYS_RANK = own(np.linalg.matrix_rank, "A tol hermitian")
+
+
+def _pad(out: Any, x: Any, pad_width: Any, mode: str, *options: Any) -> PlainCall:
+    option = OPTIONS.get(mode)
+    given = dict(zip(("constant_values", "end_values", "stat_length", "reflect_type"), options, strict=True))
+    return PlainCall(PAD, (x, pad_width, mode, *([] if option is None else [given[option]])), () if option is None else (option,))
+
+
+PAD = undispatched(np.pad)
+OPTIONS = {"constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type", "symmetric": "reflect_type"} | dict.fromkeys(
+    ("maximum", "minimum", "mean", "median"), "stat_length"
+)  # of each way to pad
+
+
+def _unique(out: Any, x: Any, axis: Any, equal_nan: bool, sorted: bool) -> PlainCall | None:
+    return NUMPYS_UNIQUE(out, x, axis, equal_nan, *([sorted] if SORTED_OR_NOT else []))
+
+
+NUMPYS_UNIQUE = own(np.unique, "ar axis equal_nan" + " sorted" * SORTED_OR_NOT)
+
+
+def _nanquantile(out: Any, x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims: bool) -> PlainCall | None:
+    return NUMPYS_NANQUANTILE(out, x, q, axis, method, keepdims) if weights is None else None
+
+
+NUMPYS_NANQUANTILE = own(np.nanquantile, "a q axis method keepdims")
+
+
+def _gradient(out: Any, x: Any, step: Any, axis: int, edge_order: int) -> PlainCall | None:
+    given = (x,) if type(step) is float and step == 1.0 else (x, step)
+    if len(x.value.shape) == 1 and edge_order == 1:
+        return PlainCall(GRADIENT, given)
+    return PlainCall(GRADIENT, (*given, axis, edge_order), ("axis", "edge_order"))
+
+
+GRADIENT = undispatched(np.gradient)
+
+
+NONE = np.intp(0)
+
+
+def _counted(x: Any) -> Any:
+    """Count as `np.count_nonzero` does, which gives a number of Python's; a sum is a third of what np.intp(n) takes."""
+    return NONE + count_nonzero(x)
+
+
+def _count_nonzero(out: Any, x: Any, axis: Any, keepdims: bool) -> PlainCall | None:
+    return PlainCall(_counted, (x,)) if axis is None and not keepdims else None
+
+
+OF_ARRAYS: dict[str, Rule] = {
     **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero")},
-    **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "where", "roll", "diff", "bincount", "unravel_index")},
+    **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "roll", "diff", "bincount", "unravel_index")},
     **{name: without_keepdims(getattr(np, name)) for name in ("average", "ptp", "median", "nanmax", "nanmin", "nansum", "nanmean")},
+    **{name: own(getattr(np, name), "a axis keepdims") for name in ("nanargmax", "nanargmin", "nanmedian")},
+    "quantile": own(np.quantile, "a q axis method weights keepdims"), "nanquantile": _nanquantile,
     **{name: like(getattr(np, name)) for name in ("empty_like", "zeros_like", "ones_like", "full_like")},
     **{name: _place(name) for name in ("argmax", "argmin")},
     **{name: _spread(name) for name in ("var", "std")},
@@ -184,9 +304,19 @@ RULES: dict[str, Callable[..., PlainCall | None]] = {
     "any": reduced_by(np.logical_or, BOOL), "all": reduced_by(np.logical_and, BOOL),
     "getitem": _getitem, "setitem_": _setitem, "power": _power, "transpose": _transpose, "moveaxis": _moveaxis, "expand_dims": _expand_dims,
     "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
-    "vecdot": _vecdot, "interp": _interp, "equal_differences": _gradient,
+    "vecdot": _vecdot, "where": _where, "pad": _pad, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
+    "linalg_vector_norm": own(np.linalg.vector_norm, "x axis ord keepdims"), "linalg_matrix_norm": own(np.linalg.matrix_norm, "x ord keepdims"),
+    "linalg_matrix_rank": _matrix_rank, "linalg_matrix_power": own(np.linalg.matrix_power, "a n"), "diag": own(np.diag, "v k"),
+    "iscomplex": own(np.iscomplex, "x"), "count_nonzero": _count_nonzero,
+    **{name: own(getattr(np, name), "ar1 ar2 assume_unique") for name in ("intersect1d", "setdiff1d", "setxor1d")},
+    **{name: own(getattr(np, name), "x") for name in ("unique_counts", "unique_inverse")},
 }  # fmt: skip
-LATER = frozenset("bincount choose equal_differences interp lexsort linalg_det linalg_norm ravel_multi_index unravel_index".split())
+RULES: dict[str, Rule] = {**{name: of_arrays(rule) for name, rule in OF_ARRAYS.items()}, "interp": _interp}
+LATER = frozenset(
+    "bincount choose equal_differences interp intersect1d iscomplex lexsort linalg_det linalg_matrix_norm linalg_matrix_power "
+    "linalg_matrix_rank linalg_norm linalg_slogdet linalg_vector_norm nanargmax nanargmin nanmedian nanquantile quantile "
+    "pad ravel_multi_index setdiff1d setxor1d unique_counts unique_inverse unravel_index".split()
+)
 
 
 def attach(*rows: OpOverload) -> None:

@@ -5,12 +5,14 @@ that depends on the value is nan where the value is. docs/conventions.md lists t
 """
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..autodiff.rules.partials import Both, conjugated
 from ..core import OpOverload
+from ..dispatcher.rule_parameters import parameter_names
 from ..layers.autograd import Pullback
 from ..layers.jvp import Pushforward
 from ..operators import prims
@@ -20,8 +22,22 @@ from ..schema.tags import Tag
 from ..symbolic import same
 from .families import comparison, composite, of_numbers, pointwise, pointwise_rules
 
+
+def over(divisor: Callable[..., Any]) -> Both:
+    """Return the partial `1 / divisor`, which names what it reads: a gradient is divided once, and neither made nor rounded twice."""
+    reads = parameter_names(divisor) or ()
+
+    def pull(g: Any, *read: Any) -> Any:
+        return divide(g, conjugated(divisor(*read)))
+
+    def push(t: Any, *read: Any) -> Any:
+        return divide(t, divisor(*read))
+
+    return Both(Pullback(("g", *reads), pull), Pushforward(("t", *reads), push))
+
+
 QUOTIENT = (
-    Both(Pullback(("g", "y"), lambda g, y: divide(g, conjugated(y))), Pushforward(("t", "y"), lambda t, y: divide(t, y))),
+    over(lambda y: y),
     Both(
         Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
         Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y)))),
@@ -47,11 +63,11 @@ conjugate     = pointwise("conjugate",       np.conjugate,     Both(Pullback(("g
 
 # exponential and trigonometric
 exp           = pointwise("exp",             np.exp,           lambda out: out)
-log           = pointwise("log",             np.log,           lambda x: divide(1.0, x))
+log           = pointwise("log",             np.log,           over(lambda x: x))
 sin           = pointwise("sin",             np.sin,           lambda x: cos(x))
 cos           = pointwise("cos",             np.cos,           lambda x: negative(sin(x)))
 tanh          = pointwise("tanh",            np.tanh,          lambda out: subtract(1.0, square(out)))
-sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divide(0.5, out))
+sqrt          = pointwise("sqrt",            np.sqrt,          over(lambda out: multiply(out, 2)))
 
 # of two numbers, by the code that NumPy has for its scalars, `x * y`
 scalar_multiply = of_numbers("scalar_multiply", operator.mul,    np.multiply, lambda y: y, lambda x: x)
@@ -135,8 +151,10 @@ def pulled_to_divisor(g: Any, y: Any, y_shape: Any, out: Any) -> Any:
 def power_slope(x: Any, y: Any) -> Any:
     """`y * x ** (y - 1)`, which is 0 for `0 ** 0`, too."""
     if isinstance(y, (int, float)):
-        if y == 2:  # the commonest power, whose slope needs none
+        if y == 2:  # the commonest powers, whose slopes need none
             return multiply(x, y)
+        if y == 3:
+            return multiply(square(x), y)
         return multiply(power(x, y - 1), y) if y else 0.0
     x, y = widened(x, y), widened(y, x)
     none = logical_and(equal(x, 0), equal(y, 0))
@@ -174,6 +192,6 @@ def _divide_no_nan(x: Any, y: Any) -> Any:
 divide_no_nan: OpOverload = pointwise_rules(
     define("np::divide_no_nan(Tensor x, Tensor y) -> Tensor", _divide_no_nan, (Tag.pointwise,)),
     np.divide,
-    lambda y: divide(1.0, y),
+    over(lambda y: y),
     lambda x, y: negative(divide(divide(x, y), y)),
 )

@@ -44,6 +44,7 @@ from .pointwise import (
     nan_where_nan,
     negative,
     one_for_zero,
+    over,
     power,
     power_slope,
     share,
@@ -63,26 +64,26 @@ from .shape import copy, fortran, imag, real
 # exponential
 expm1         = pointwise("expm1",           np.expm1,         lambda out: add(out, 1.0))
 exp2          = pointwise("exp2",            np.exp2,          lambda out: multiply(out, ln(2)))
-log1p         = pointwise("log1p",           np.log1p,         lambda x: divide(1.0, add(x, 1.0)))
-log2          = pointwise("log2",            np.log2,          lambda x: divide(1 / ln(2), x))
-log10         = pointwise("log10",           np.log10,         lambda x: divide(1 / ln(10), x))
+log1p         = pointwise("log1p",           np.log1p,         over(lambda x: add(x, 1.0)))
+log2          = pointwise("log2",            np.log2,          over(lambda x: multiply(x, ln(2))))
+log10         = pointwise("log10",           np.log10,         over(lambda x: multiply(x, ln(10))))
 logaddexp     = pointwise("logaddexp",       np.logaddexp,     lambda x, y: exp(negative(logaddexp(0.0, subtract(y, x)))), lambda x, y: exp(negative(logaddexp(0.0, subtract(x, y)))))
 logaddexp2    = pointwise("logaddexp2",      np.logaddexp2,    lambda x, y: exp2(negative(logaddexp2(0.0, subtract(y, x)))), lambda x, y: exp2(negative(logaddexp2(0.0, subtract(x, y)))))
-cbrt          = pointwise("cbrt",            np.cbrt,          lambda out: divide(1 / 3, square(out)))
+cbrt          = pointwise("cbrt",            np.cbrt,          over(lambda out: multiply(square(out), 3)))
 float_power   = pointwise("float_power",     np.float_power,   lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(widened(x, out)))))
 
 # trigonometric and hyperbolic
 tan           = pointwise("tan",             np.tan,           lambda out: add(square(out), 1.0))
-arcsin        = pointwise("arcsin",          np.arcsin,        lambda x: divide(1.0, _leg(x)))
-arccos        = pointwise("arccos",          np.arccos,        lambda x: divide(-1.0, _leg(x)))
-arctan        = pointwise("arctan",          np.arctan,        lambda x: divide(1.0, add(square(x), 1.0)))
+arcsin        = pointwise("arcsin",          np.arcsin,        over(lambda x: _leg(x)))
+arccos        = pointwise("arccos",          np.arccos,        over(lambda x: negative(_leg(x))))
+arctan        = pointwise("arctan",          np.arctan,        over(lambda x: add(square(x), 1.0)))
 arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide_no_nan(y, squares(x, y)), lambda x, y: negative(divide_no_nan(x, squares(x, y))))
 hypot         = pointwise("hypot",           np.hypot,         lambda x, out: divide_no_nan(x, out), lambda y, out: divide_no_nan(y, out))
 sinh          = pointwise("sinh",            np.sinh,          lambda x: cosh(x))
 cosh          = pointwise("cosh",            np.cosh,          lambda x: sinh(x))
-arcsinh       = pointwise("arcsinh",         np.arcsinh,       lambda x: divide(1.0, sqrt(add(square(x), 1.0))))
-arccosh       = pointwise("arccosh",         np.arccosh,       lambda x: divide(1.0, multiply(sqrt(subtract(x, 1.0)), sqrt(_above(x)))))
-arctanh       = pointwise("arctanh",         np.arctanh,       lambda x: divide(1.0, subtract(1.0, square(x))))
+arcsinh       = pointwise("arcsinh",         np.arcsinh,       over(lambda x: sqrt(add(square(x), 1.0))))
+arccosh       = pointwise("arccosh",         np.arccosh,       over(lambda x: multiply(sqrt(subtract(x, 1.0)), sqrt(_above(x)))))
+arctanh       = pointwise("arctanh",         np.arctanh,       over(lambda x: subtract(1.0, square(x))))
 deg2rad       = pointwise("deg2rad",         np.deg2rad,       pi / 180)
 rad2deg       = pointwise("rad2deg",         np.rad2deg,       180 / pi)
 radians       = pointwise("radians",         np.radians,       pi / 180)

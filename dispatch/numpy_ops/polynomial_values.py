@@ -18,7 +18,7 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, sum_to
 from ..operators.registry import ops
-from ..symbolic import guesses, is_zero, same
+from ..symbolic import agreeing, guesses, is_zero
 from . import creation, numpy_functions
 from .families import in_front, row
 from .indexing import getitem
@@ -218,7 +218,7 @@ def _ascending(x: Any, c: Any, *, tensor: bool = True) -> Any:
 def polyval2d(x: Any, y: Any, c: Any) -> Any:
     """`np.polynomial.polynomial.polyval2d`."""
     x, y = as_item(as_value(x)), as_item(as_value(y))
-    if not same(x.shape, y.shape):
+    if not agreeing([x.shape, y.shape]):
         raise ValueError("x, y are incompatible")  # NumPy's own
     return _ascending(y, _ascending(x, c), tensor=False)
 
@@ -289,14 +289,14 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     """`np.polyfit`."""
     order = int(deg) + 1
     x, y = [add(as_item(as_value(v)), 0.0) for v in (x, y)]
-    if deg < 0 or len(x.shape) != 1 or is_zero(x.shape[0]) or not 1 <= len(y.shape) <= 2 or not same(x.shape, y.shape[:1]):
+    if deg < 0 or len(x.shape) != 1 or is_zero(x.shape[0]) or not 1 <= len(y.shape) <= 2 or not agreeing([x.shape, y.shape[:1]]):
         np.polyfit(np.zeros(guesses(x.shape)), np.zeros(guesses(y.shape)), deg)  # raises NumPy's own error
     if rcond is None:
         rcond = x.shape[0] * np.finfo(x.dtype).eps
     left, right = vander(x, order), y
     if w is not None:
         w = add(as_item(as_value(w)), 0.0)
-        if len(w.shape) != 1 or not same(w.shape, y.shape[:1]):
+        if len(w.shape) != 1 or not agreeing([w.shape, y.shape[:1]]):
             np.polyfit(np.zeros(guesses(x.shape)), np.zeros(guesses(y.shape)), deg, w=np.zeros(guesses(w.shape)))  # raises NumPy's own error
         left = _scaled(left, expand_dims(w, 1))
         right = _scaled(right, expand_dims(w, 1) if len(y.shape) == 2 else w)

@@ -202,6 +202,10 @@ class Flat:
         return iter(flags.flatten(self._of))
 
 
+def _delete(self: Tensor, index: Any) -> None:
+    raise UnsupportedError("del x[i] would change the size of an array in place. Write x = np.delete(x, i).")
+
+
 def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write to elements that are counted in C order."""
     put(self, ind, v, mode)
@@ -306,7 +310,7 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc(UFUNCS, _array_ufunc),
     "__array_function__": array_function(FUNCTIONS, _no_entry),
     **{f"__{name}__": method for name, method in _INFIX.items()},
-    **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
+    **{f"__{name}__": infix(op, elementwise=name in ("eq", "ne")) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
@@ -320,6 +324,7 @@ ON_TENSORS: dict[str, Any] = {
     "__getitem__": subscript(indexing.getitem, indexing.ALONE, getitem),
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
+    "__delitem__": _delete,
     "sum": method(FUNCTIONS[np.sum], reduction.sum),
     "mean": method(FUNCTIONS[np.mean], reduction.mean),
     "max": method(FUNCTIONS[np.max], reduction.max),

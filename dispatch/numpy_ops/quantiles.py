@@ -32,6 +32,7 @@ from .index_parsing import ARRAY
 from .indexing import as_number, getitem, where
 from .nan_reductions import inexact
 from .numpy_functions import spelled
+from .plain_forms import attach
 from .pointwise import (
     add,
     divide,
@@ -446,3 +447,5 @@ for op, function in ((quantile, np.quantile), (nanquantile, np.nanquantile)):
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(nanargmax, nanargmin, nanmedian, nanquantile, quantile)

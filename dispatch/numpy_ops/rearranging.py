@@ -13,6 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..core import OpOverload
 from ..layers.autograd import pullbacks
+from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
@@ -333,9 +334,33 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     return astype(ops.np.floor(found) if np.dtype(dtype).kind in "iu" else found, dtype)
 
 
+def _share(num: Any, endpoint: bool, ndim: int, *, of_stop: bool) -> Any:
+    """Return what of each number is the start's, or the stop's: along the first of so many axes."""
+    far = divide(ops.np.arange(0, num, 1, np.float64), larger(num - 1 if endpoint else num, 1))
+    return expand_dims(far if of_stop else subtract(1.0, far), tuple(range(1, ndim)))
+
+
+def _pulled_to(g: Any, num: Any, endpoint: bool, axis: int, *, of_stop: bool) -> Any:
+    return ops.np.sum(multiply(moveaxis(g, axis, 0), _share(num, endpoint, len(g.shape), of_stop=of_stop)), 0)
+
+
+def _pushed_from(t: Any, start: Any, stop: Any, num: Any, endpoint: bool, axis: int, *, of_stop: bool) -> Any:
+    ndim = 1 + max(len(shape_of(start)), len(shape_of(stop)))
+    t = expand_dims(t, tuple(range(ndim - len(t.shape))))
+    return moveaxis(multiply(t, _share(num, endpoint, ndim, of_stop=of_stop)), 0, axis)
+
+
 linspace = composite(
     "linspace(Tensor start, Tensor stop, int num=50, bool endpoint=True, ScalarType? dtype=None, int axis=0) -> Tensor",
     _linspace,
     numpy=lambda start, stop, num, endpoint, dtype, axis: np.linspace(start, stop, num, endpoint, False, dtype, axis),
     laid_out=True,
+    autograd=pullbacks(
+        start=lambda g, num, endpoint, axis: _pulled_to(g, num, endpoint, axis, of_stop=False),
+        stop=lambda g, num, endpoint, axis: _pulled_to(g, num, endpoint, axis, of_stop=True),
+    ),
+    jvp=pushforwards(
+        start=lambda t, start, stop, num, endpoint, axis: _pushed_from(t, start, stop, num, endpoint, axis, of_stop=False),
+        stop=lambda t, start, stop, num, endpoint, axis: _pushed_from(t, start, stop, num, endpoint, axis, of_stop=True),
+    ),
 )

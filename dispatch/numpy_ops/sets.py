@@ -12,14 +12,16 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ..core import OpOverload
 from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, fake_tensor
+from ..operators.registry import ops
 from ..symbolic import is_zero
 from . import numpy_functions
 from .data_dependent import SORTED_OR_NOT, argwhere, unique, unique_all
-from .families import in_front, row
+from .families import composite, in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem
 from .linalg.matmul import item_shape
-from .numpy_functions import spelled
+from .numpy_functions import returning, spelled
+from .plain_forms import attach
 from .pointwise import bitwise_and, equal, logical_not, not_equal, subtract
 from .row_arguments import as_item, as_value, call
 from .shape import concatenate, reshape
@@ -73,14 +75,18 @@ def _unique_all(x: Any) -> Any:
     return ALL(*call(unique_all, x, equal_nan=False))
 
 
-def _unique_counts(x: Any) -> Any:
-    values, _, _, counts = call(unique_all, x, equal_nan=False)
-    return COUNTS(values, counts)
+def _counted(x: Any) -> Any:
+    values, _, _, counts = unique_all(x, equal_nan=False)
+    return values, counts
 
 
-def _unique_inverse(x: Any) -> Any:
-    values, _, inverse, _ = call(unique_all, x, equal_nan=False)
-    return INVERSE(values, inverse)
+def _inverted(x: Any) -> Any:
+    values, _, inverse, _ = unique_all(x, equal_nan=False)
+    return values, inverse
+
+
+unique_counts = composite("unique_counts(Tensor x) -> (Tensor, Tensor)", _counted, numpy=lambda x: tuple(np.unique_counts(x)))
+unique_inverse = composite("unique_inverse(Tensor x) -> (Tensor, Tensor)", _inverted, numpy=lambda x: tuple(np.unique_inverse(x)))
 
 
 def _unique_values(x: Any) -> Any:
@@ -91,7 +97,9 @@ def _unique_values(x: Any) -> Any:
 
 
 def _array(x: Any) -> Any:
-    return as_item(as_value(x))
+    """Return an array, of whatever class, for a number or a list."""
+    x = as_value(x)
+    return x if hasattr(x, "dtype") else as_item(x)
 
 
 def _flat(x: Any) -> Any:
@@ -107,20 +115,26 @@ def _beside(op: OpOverload, x: Any) -> Any:
     return op(getitem(x, LAST), getitem(x, FIRST))
 
 
+def _distinct(arrays: list[Any], assume_unique: bool) -> list[Any]:
+    return [(_flat if assume_unique else unique)(_array(x)) for x in arrays]
+
+
+def _in_both(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    both = sort(concatenate(_distinct([ar1, ar2], assume_unique), 0))
+    return _where(getitem(both, FIRST), _beside(equal, both))
+
+
 def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """`np.intersect1d`."""
     ar1, ar2 = _array(ar1), _array(ar2)
+    if not return_indices:
+        return intersect1d(ar1, ar2, bool(assume_unique))
     first: Any = None
     if assume_unique:
         ar1, ar2 = _flat(ar1), _flat(ar2)
-    elif return_indices:
-        (ar1, *first), (ar2, *second) = [unique_all(x) for x in (ar1, ar2)]
     else:
-        ar1, ar2 = unique(ar1), unique(ar2)
+        (ar1, *first), (ar2, *second) = [unique_all(x) for x in (ar1, ar2)]
     both = concatenate([ar1, ar2], 0)
-    if not return_indices:
-        both = sort(both)
-        return _where(getitem(both, FIRST), _beside(equal, both))
     order = argsort(both, -1, "stable")
     both = getitem(both, (ARRAY,), [order])
     mask = _beside(equal, both)
@@ -130,16 +144,12 @@ def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices
     return _where(getitem(both, FIRST), mask), *places
 
 
-def _setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """`np.setxor1d`."""
-    ar1, ar2 = _array(ar1), _array(ar2)
-    if not assume_unique:
-        ar1, ar2 = unique(ar1), unique(ar2)
-    both = concatenate([ar1, ar2], None)
+def _in_one(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    both = concatenate([_array(x) if assume_unique else unique(_array(x)) for x in (ar1, ar2)], None)
     if is_zero(both.shape[0]):
         return both
     both = sort(both)
-    end = np.ones(1, bool)
+    end = ops.np.ones_like(both, bool, (1,))
     differs = concatenate([end, _beside(not_equal, both), end], 0)
     return _where(both, bitwise_and(getitem(differs, LAST), getitem(differs, FIRST)))
 
@@ -149,14 +159,21 @@ def _union1d(ar1: Any, ar2: Any) -> Any:
     return unique(concatenate([as_value(ar1), as_value(ar2)], None))  # of a Python number np.concatenate takes the others' dtype
 
 
-def _setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """`np.setdiff1d`."""
-    ar1, ar2 = _array(ar1), _array(ar2)
-    if assume_unique:
-        ar1 = _flat(ar1)
-    else:
-        ar1, ar2 = unique(ar1), unique(ar2)
+def _in_first(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    ar1, ar2 = _distinct([ar1, ar2], assume_unique)
     return _where(ar1, isin(ar1, ar2, assume_unique=True, invert=True))
+
+
+def _of_two(function: Any, rows: Any) -> OpOverload:
+    """Make the row of a function of two sets; of it a graph has one node."""
+    return composite(f"{function.__name__}(Tensor ar1, Tensor ar2, bool assume_unique=False) -> Tensor", rows, numpy=function)
+
+
+intersect1d, setxor1d, setdiff1d = _of_two(np.intersect1d, _in_both), _of_two(np.setxor1d, _in_one), _of_two(np.setdiff1d, _in_first)
+
+
+def _of_arrays(op: OpOverload) -> Any:
+    return lambda ar1, ar2, assume_unique=False: op(_array(ar1), _array(ar2), bool(assume_unique))
 
 
 # -- zeros at the ends -----------------------------------------------------------------------------------------------------
@@ -184,13 +201,13 @@ def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 FUNCTIONS: dict[Any, Any] = dict([
     spelled(np.isin, "element test_elements assume_unique invert kind", isin),
     (np.unique_all, _unique_all),
-    (np.unique_counts, _unique_counts),
-    (np.unique_inverse, _unique_inverse),
+    returning(COUNTS, spelled(np.unique_counts, "x", unique_counts)),
+    returning(INVERSE, spelled(np.unique_inverse, "x", unique_inverse)),
     (np.unique_values, _unique_values),
     (np.intersect1d, _intersect1d),
-    (np.setxor1d, _setxor1d),
+    (np.setxor1d, _of_arrays(setxor1d)),
     (np.union1d, _union1d),
-    (np.setdiff1d, _setdiff1d),
+    (np.setdiff1d, _of_arrays(setdiff1d)),
     (np.trim_zeros, _trim_zeros),
 ])  # fmt: skip
 
@@ -198,3 +215,5 @@ FUNCTIONS: dict[Any, Any] = dict([
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(intersect1d, setdiff1d, setxor1d, unique_counts, unique_inverse)

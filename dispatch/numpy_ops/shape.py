@@ -99,9 +99,15 @@ def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
 
 
 def _squeeze_open(layout: Any, axis: Any) -> Any:
-    """Return the view of `squeeze` where sizes are symbols: which are 1 is asked, and guarded; a named axis has to be."""
+    """Return the view of `squeeze` where sizes are symbols: which are 1 is asked, and guarded; a named axis has to be.
+
+    Without an axis the number of axes hangs on each size, so one that depends on data leaves a check that it is not 1.
+    """
     named = () if axis is None else normalize_axis_tuple(plain(axis), len(layout.shape))
     known = layout._replace(shape=tuple([1 if is_one(n) or (i in named and sure(n == 1)) else n for i, n in enumerate(layout.shape)]))
+    if axis is None:
+        for n in known.shape:
+            sure(n != 1)
     return symbolic_layouts.rearranged(_squeeze, known, axis)
 
 
@@ -278,6 +284,8 @@ copy: OpOverload = row(
 
 def fake_clone(x: FakeTensor) -> FakeTensor:
     """Return the fake of a copy with the same strides."""
+    if same(x.strides, contiguous(x.shape, x.dtype.itemsize)):  # the commonest
+        return fake_like(x, x.dtype)
     found = strides_of_copy(x.shape, x.strides, x.dtype.itemsize, lambda n: guesses((n,))[0])
     if found is None or seen(Layout(guesses(x.shape), guesses(x.strides), x.dtype)).flags.forc:
         return fake_like(x, x.dtype)

@@ -134,7 +134,7 @@ def place(name: str) -> OpOverload:
         if axis is not None and x.shape:
             axis = normalize_axis_index(axis, len(x.shape))
         if is_zero(x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
-            numpy(np.empty(guesses(x.shape)), axis)  # raises NumPy's own error: the largest of nothing, or no such axis
+            numpy(np.broadcast_to(0.0, guesses(x.shape)), axis)  # raises NumPy's own error: the largest of nothing, or no such axis
         shape = [1 if i == axis or axis is None else n for i, n in enumerate(x.shape) if keepdims or i != axis]
         return fake_tensor(tuple(shape) if keepdims or axis is not None else (), INDEX, None, x.device, x.mode)
 

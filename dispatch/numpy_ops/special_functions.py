@@ -1,7 +1,7 @@
 """Functions of scipy.special that are no ufuncs, and so never get a value of a transform: `ops.scipy_special.logsumexp(x)`.
 
 SciPy makes arrays of their arguments, which is refused. Here each is a composite of NumPy's rows and SciPy's ufuncs, and SciPy's own
-function on plain arrays. `special.install` imports this module, with SciPy.
+function on plain arrays. `special_ufuncs.install` imports this module, with SciPy.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
+from ..core.array_memory import is_complex
 from ..layers.autograd import CONSTANT, pullbacks
+from ..layers.jvp import pushforwards
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
@@ -111,6 +113,19 @@ def _pulled_away(g: Any, x: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any
     return multiply(subtract(x, mean(x, axis, dtype, keepdims=True)), kept(each, x.shape, axis, keepdims))
 
 
+def _pushed_away(t: Any, x: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+    """Compute `2 Re <x - mean, t> / (n - ddof)`."""
+    free = counted(x, axis) - ddof
+    along = multiply(conjugated(subtract(x, mean(x, axis, dtype, keepdims=True))), t)
+    along = sum(real(along) if is_complex(along) else along, axis, keepdims=keepdims)
+    return divide(multiply(along, 2), larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
+
+
+def _std_pushforward(t: Any, x: Any, out: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+    found = _pushed_away(t, x, axis, dtype, ddof, keepdims)
+    return found if _of_one(x, axis, ddof) else multiply(found, divide_no_nan(0.5, out))
+
+
 def _std_pullback(g: Any, x: Any, out: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
     return _pulled_away(g if _of_one(x, axis, ddof) else multiply(g, divide_no_nan(0.5, out)), x, axis, dtype, ddof, keepdims)
 
@@ -122,12 +137,14 @@ var = composite(
     _var,
     numpy=lambda x, axis, dtype, ddof, *, keepdims: _NUMPY_VAR(x, axis, dtype, None, ddof, keepdims),
     autograd=pullbacks(x=_pulled_away),
+    jvp=pushforwards(x=_pushed_away),
 )
 std = composite(
     "std" + SPREAD,
     _std,
     numpy=lambda x, axis, dtype, ddof, *, keepdims: _NUMPY_STD(x, axis, dtype, None, ddof, keepdims),
     autograd=pullbacks(x=_std_pullback),
+    jvp=pushforwards(x=_std_pushforward),
 )
 
 
@@ -192,7 +209,11 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
 ptp = composite("ptp" + REDUCED, _ptp, numpy=lambda x, axis, *, keepdims: np.ptp(x, axis, keepdims=keepdims))
-count_nonzero = composite("count_nonzero" + REDUCED, _count_nonzero)
+count_nonzero = composite(
+    "count_nonzero" + REDUCED,
+    _count_nonzero,
+    numpy=lambda x, axis, *, keepdims: np.asarray(np.count_nonzero(x, axis, keepdims=keepdims))[()],  # which is a number of Python's
+)
 TYPED = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
 nansum = composite("nansum" + TYPED, _nansum, numpy=lambda x, axis, dtype, *, keepdims: np.nansum(x, axis, dtype, keepdims=keepdims))
 nanmean = composite("nanmean" + TYPED, _nanmean, numpy=lambda x, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims))

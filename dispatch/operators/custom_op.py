@@ -214,7 +214,7 @@ def _define(
     check_kernel(name, fn, inferred=text is None)
     marks = tag_set(tags, name)
     if text is None:
-        schema = infer(fn, name, mutates_args=mutates_args, tags=marks)
+        schema = infer(fn, name, mutates_args=mutates_args, tags=marks or ())
     else:
         schema = Schema.parse(text, name=name)
         compare(schema, fn)
@@ -222,9 +222,9 @@ def _define(
         check_tags(schema, marks)
     keys = keys_of(device_types)
     check_choosable(schema, device_types)
-    op = build(schema, tuple(sorted(marks, key=lambda tag: tag.name)))
+    op = build(schema, tuple(sorted(marks, key=lambda tag: tag.name)) if marks else ())
     attributes = vars(op)
-    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+    for attribute in ("__doc__", "__module__"):  # `__name__` is looked up in the function
         if (value := getattr(fn, attribute, None)) is not None:
             attributes[attribute] = value
     attributes["__wrapped__"] = fn

@@ -81,6 +81,8 @@ class Form(NamedTuple):
 
 def form_of(schema: Schema) -> Form:
     """Find which arguments and returns of a schema are written."""
+    if schema.is_functional:
+        return Form((), (-1,) * len(schema.returns), frozenset(), schema.has_residual)
     written = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
     returned = tuple(_argument_of(schema, result) for result in schema.returns)
     sets = frozenset[str]().union(*(_sets(schema.arguments[i].alias) for i in written))

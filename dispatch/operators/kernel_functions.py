@@ -45,6 +45,8 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
         kind = type(fn).__name__
         above = "put @staticmethod above @custom_op" if kind == "staticmethod" else "write a function beside the class"
         return f"a {kind} was given, which is an attribute of a class. An operator is a function: {above}."
+    if isinstance(fn, property):
+        return "a property was given, which is an attribute of a class. An operator is a function: write one of what it reads."
     if not callable(fn):
         return f"a kernel is a function, and {kind_of(fn)} was given."
     if isinstance(fn, OpOverload) and fn.name == name:
@@ -64,12 +66,13 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
             f"def {short}(x: np.ndarray) -> np.ndarray: return {fn.__qualname__}(...).method(x)."
         )
     function: Callable[..., Any] = innermost(fn)  # type: ignore[assignment]
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    if inspect.iscoroutinefunction(function) or flags & inspect.CO_ASYNC_GENERATOR:
         return (
             f"{function.__qualname__} is async: a call of it returns no arrays. Make the operator of a plain function, and "
             "await what it needs before the call."
         )
-    if inspect.isgeneratorfunction(function):
+    if flags & inspect.CO_GENERATOR:
         return (
             f"{function.__qualname__} yields: a call of it returns a generator, and no arrays. Return them all: "
             "a list[np.ndarray], or one array, np.stack(parts)."

@@ -194,7 +194,7 @@ class Library:
                     f"{name} has a kernel at {key} already, {where(held.rule)}, and allow_override is False.", operator=name
                 )
             waiting = Waiting(self, name, key, fn, keyed=with_keyset, module=caller().module)
-            waiting.epoch = 0 if op is None else vars(op).get("epoch", 0)
+            waiting.epoch = 0 if op is None else op.epoch
             before = [each for each in waiting_for(name) if isinstance(each, Waiting) and each.key is key]
             if before and before[-1].epoch < waiting.epoch:  # defined again, not covered on purpose
                 warn_of_brother(name, fn, before[-1].fn)

@@ -16,7 +16,7 @@ OURS = f"{__name__.partition('.')[0]}."
 
 def is_file(module: str) -> bool:
     """Whether a text names a file, or the folder of a package, rather than a module."""
-    return module.endswith(".py") or os.sep in module
+    return module.endswith(".py") or os.sep in module or module in (os.curdir, os.pardir)
 
 
 def load(module: str) -> str:
@@ -49,8 +49,12 @@ def load(module: str) -> str:
     if path is not None and (path / "__init__.py").is_file():
         folder = path.resolve()
         path, home, module = None, str(folder.parent), folder.name
+    if path is not None and path.is_dir():
+        raise ImportError(f"{module} is a folder without an __init__.py, so no package. Name a file in it: {path / 'f.py'}.")
     if path is not None and not path.is_file():
         raise ImportError(f"there is no file {path}.")
+    if path is not None and path.suffix != ".py":
+        raise ImportError(f"{path} is no file of Python, whose name ends in .py.")
     sys.path.insert(0, home)
     try:
         return import_module(module).__name__ if path is None else _run_file(path)

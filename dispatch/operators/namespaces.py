@@ -27,28 +27,31 @@ class Operator:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._overloads: dict[str, OpOverload] = {}
+        self._overloads: tuple[OpOverload, ...] = ()
         self._decided = _UNDECIDED  # by the types of a call, where they alone decide
 
     def overloads(self) -> list[str]:
         """The names of the overloads, `"default"` for the one without a name."""
-        return [name or "default" for name in self._overloads]
+        return [op.schema.overload or "default" for op in self._overloads]
+
+    def _find_overload(self, name: str) -> OpOverload | None:
+        """Return the overload of a name, `""` for the default one, or None."""
+        return next((op for op in self._overloads if op.schema.overload == name), None)
 
     def __getattr__(self, name: str) -> OpOverload:
-        try:
-            return self._overloads["" if name == "default" else name]
-        except KeyError:
-            known = self.overloads()
-            if not known and not name.startswith("__"):
-                raise self._gone() from None
-            said = f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
-            raise OperatorNotFoundError(said + _those_waiting(f"{self.name}.{name}")) from None
+        if (found := self._find_overload("" if name == "default" else name)) is not None:
+            return found
+        known = self.overloads()
+        if not known and not name.startswith("__"):
+            raise self._gone()
+        said = f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
+        raise OperatorNotFoundError(said + _those_waiting(f"{self.name}.{name}"))
 
     def explain(self, /, *args: Any, **keywords: Any) -> Any:
         """`explain` of the overload that a call means; without arguments of each, by its name."""
         if not args and not keywords:
-            return {name or "default": op.explain() for name, op in self._overloads.items()}
-        return choose(self.name, list(self._overloads.values()), args, keywords)[0].explain(*args, **keywords)
+            return {op.schema.overload or "default": op.explain() for op in self._overloads}
+        return choose(self.name, list(self._overloads), args, keywords)[0].explain(*args, **keywords)
 
     def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         if not keywords:
@@ -65,7 +68,7 @@ class Operator:
             decided = self._decided = {}
         if not self._overloads:
             raise self._gone()
-        op, by_type = choose(self.name, list(self._overloads.values()), args, keywords)
+        op, by_type = choose(self.name, list(self._overloads), args, keywords)
         if by_type:
             if len(decided) >= _MOST_DECISIONS:
                 decided.clear()
@@ -78,9 +81,10 @@ class Operator:
         )
 
     def _set(self, overload: str, op: OpOverload | None) -> None:
-        """Add or remove an overload. The dictionary is replaced, because calls in other threads may be iterating over it."""
-        found = {**self._overloads, overload: op}
-        self._overloads = {name: each for name, each in found.items() if each is not None}
+        """Add, replace or remove an overload, at its place."""
+        before = self._find_overload(overload)
+        found = [op if each is before else each for each in self._overloads] if before else [*self._overloads, op]
+        self._overloads = tuple([each for each in found if each is not None])
         self._decided = _UNDECIDED
 
     def __copy__(self) -> "Operator":
@@ -90,7 +94,7 @@ class Operator:
         return self
 
     def __repr__(self) -> str:
-        return "\n".join(map(repr, self._overloads.values())) or f"{self.name}  [no overload]"
+        return "\n".join(map(repr, self._overloads)) or f"{self.name}  [no overload]"
 
 
 class Namespace:
@@ -126,7 +130,7 @@ class Namespace:
                 waiting = _those_waiting(f"{self._name}::{name}")
                 raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
             overloads = self._operators[name]._overloads
-            found = next(iter(overloads.values())) if len(overloads) == 1 else self._operators[name]
+            found = overloads[0] if len(overloads) == 1 else self._operators[name]
             self.__dict__[name] = found  # the next look-up finds it without this function
             return found
 
@@ -147,7 +151,7 @@ class Namespace:
 
     def __iter__(self) -> Iterator[OpOverload]:
         self._complete()
-        return (op for operator in list(self._operators.values()) for op in list(operator._overloads.values()))
+        return (op for operator in list(self._operators.values()) for op in operator._overloads)
 
     def __dir__(self) -> list[str]:
         self._complete()
@@ -253,11 +257,18 @@ def _those_waiting(name: str) -> str:
     return f" For one of this name {some}, registered before it is defined: {', '.join(places)}."
 
 
+def overloads_of(op: OpOverload) -> Callable[[], list[str]]:
+    """`op.overloads`: the names of all overloads of its name; of one that no name is for, none."""
+    namespace = ops._namespaces.get(op.schema.namespace)
+    operator = None if namespace is None else namespace._operators.get(op.schema.name)
+    return (Operator(op.schema.qualname) if operator is None else operator).overloads
+
+
 def defined_now() -> list[OpOverload]:
     """Return the operators that are defined; those that wait for a first use go on waiting."""
     namespaces = list(ops._namespaces.values())
     operators = [operator for namespace in namespaces for operator in list(namespace._operators.values())]
-    return [op for operator in operators for op in list(operator._overloads.values())]
+    return [op for operator in operators for op in operator._overloads]
 
 
 def known(name: str) -> OpOverload | None:
@@ -267,7 +278,7 @@ def known(name: str) -> OpOverload | None:
     if found is not None:
         found._complete(word)
     operator = found._operators.get(word) if found is not None else None
-    return operator._overloads.get(overload) if operator is not None else None
+    return operator._find_overload(overload) if operator is not None else None
 
 
 def find(name: str) -> OpOverload:

@@ -11,6 +11,7 @@ from ..core.source import where
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..errors import ArgumentError, DefinitionError, did_you_mean, kind_of
+from .kernel_functions import made_of
 from .namespaces import Operator
 from .registry import find
 
@@ -30,7 +31,7 @@ def resolve(op: object) -> OpOverload:
     if isinstance(op, Operator):
         listed = ", ".join(op.name.replace("::", ".") + f".{name}" for name in op.overloads())
         raise ArgumentError(f"{op.name} has several overloads, and one is asked for. Write dispatch.ops.{listed}.")
-    raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.")
+    raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.{made_of(op)}")
 
 
 class Keeper(Protocol):

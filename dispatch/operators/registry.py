@@ -2,7 +2,7 @@
 
 import os
 import sys
-from functools import cache
+from functools import cache, lru_cache
 
 from ..core import Arguments, Check, Definition, Kind, OpOverload, Outputs, registration_lock
 from ..core.source import Caller, warn_of_brother
@@ -42,12 +42,15 @@ from .overload_resolution import refuse_ambiguous
 
 __all__ = [
     "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use",
-    "define_when_missed", "find", "known", "ops", "remove",
+    "define_when_missed", "find", "known", "note_own_rules", "ops",
+    "remove",
 ]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]
 RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
-_KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
+_KEPT = "defined_in"  # what `add` writes on an operator
+_OWN = "own_rules"  # and what `note_own_rules` does
+_MOST_SHARED = 512  # arguments, and outputs, that are kept for the next operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
 
@@ -60,6 +63,13 @@ KINDS = {
 
 def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: bool = False) -> Check:
     """The compiled check of a schema type; an argument adds what its hint asked for beyond the type."""
+    if isinstance(kind, Base):
+        if kind != TENSOR or argument is None:
+            return _check_of_word(KINDS[kind], optional)
+        word = Kind.TENSOR_OR_NUMBER if argument.numbers else Kind.TENSOR
+        if argument.dtype is None:
+            return _check_of_word(word, optional, argument.is_write)
+        return Check(word, optional=optional, dtype=argument.dtype, written=argument.is_write)
     if isinstance(kind, OptionalOf):
         return check_of(kind.element, argument, optional=True)
     if isinstance(kind, ListOf):
@@ -77,15 +87,8 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
         return Check(Kind.TUPLE, optional=optional, members=members, cls=find_class(kind))
     if isinstance(kind, UnionOf):
         return Check(Kind.UNION, optional=optional, members=tuple(check_of(member, argument) for member in kind.members))
-    if isinstance(kind, LiteralOf):
-        return Check(Kind.LITERAL, optional=optional, cls=kind.choices)
-    assert isinstance(kind, Base)
-    if kind != TENSOR or argument is None:
-        return _check_of_word(KINDS[kind], optional)
-    word = Kind.TENSOR_OR_NUMBER if argument.numbers else Kind.TENSOR
-    if argument.dtype is None:
-        return _check_of_word(word, optional, argument.is_write)
-    return Check(word, optional=optional, dtype=argument.dtype, written=argument.is_write)
+    assert isinstance(kind, LiteralOf)
+    return Check(Kind.LITERAL, optional=optional, cls=kind.choices)
 
 
 @cache
@@ -96,35 +99,54 @@ def _check_of_word(kind: Kind, optional: bool, written: bool = False) -> Check:
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     """Make an operator without kernels, not registered by name yet."""
+    names, checks, defaults = [], [], []
+    positional_only = keyword_only = 0
+    plain, decided = True, False  # whether each argument is one word without a default; whether one holds arrays
     try:
-        checks = tuple(check_of(a.type, a) for a in schema.arguments)
+        for a in schema.arguments:
+            names.append(sys.intern(a.name))
+            checks.append(check_of(a.type, a))
+            defaults.append((a.default,) if a.has_default else ())
+            positional_only += a.positional_only
+            keyword_only += a.kwarg_only
+            plain = plain and type(a.type) is Base and a.dtype is None and not a.has_default
+            decided = decided or a.type.has_tensor
     except SchemaError as error:  # a class that is not known
         raise SchemaError(f"{schema.full_name}: {error}", operator=schema.full_name) from None
-    if not any(a.type.has_tensor for a in schema.arguments):
-        checks = tuple(_deciding(a.type) or check for a, check in zip(schema.arguments, checks, strict=True))
-    arguments = Arguments(
-        tuple(sys.intern(a.name) for a in schema.arguments),
-        checks,
-        tuple((a.default,) if a.has_default else () for a in schema.arguments),
-        sum(a.positional_only for a in schema.arguments),
-        sum(a.kwarg_only for a in schema.arguments),
-    )
+    if not decided:
+        checks = [_deciding(a.type) or check for a, check in zip(schema.arguments, checks, strict=True)]
+    make = _shared_arguments if plain else Arguments
+    arguments = make(tuple(names), tuple(checks), tuple(defaults), positional_only, keyword_only)
     returns = schema.returns[:-1] if schema.has_residual else schema.returns
-    aliased = any(r.alias is not None for r in schema.returns)
-    outputs = Outputs(
-        tuple(check_of(r.type, Field("", r.type, r.dtype)) for r in returns),
-        residual=schema.has_residual,
-        aliased=aliased,
-        returned=tuple(_returned(schema, r) for r in returns),
+    aliased = any([r.alias is not None for r in schema.returns])
+    plain = all([type(r.type) is Base and r.dtype is None for r in returns])
+    outputs = (_shared_outputs if plain else _outputs)(
+        tuple([check_of(r.type, Field("", r.type, r.dtype)) for r in returns]),
+        schema.has_residual,
+        aliased,
+        tuple([_returned(schema, r) for r in returns]) if aliased else (-1,) * len(returns),
     )
     return OpOverload(Definition(schema, arguments, outputs, tuple(tags)), hooks)
+
+
+# Both say no more than the words of a schema, and do not change: operators of the same words share them, 450 bytes each.
+
+
+_shared_arguments = lru_cache(_MOST_SHARED)(Arguments)
+
+
+def _outputs(checks: tuple[Check, ...], residual: bool, aliased: bool, returned: tuple[int, ...]) -> Outputs:
+    return Outputs(checks, residual=residual, aliased=aliased, returned=returned)
+
+
+_shared_outputs = lru_cache(_MOST_SHARED)(_outputs)
 
 
 def _deciding(kind: Type) -> Check | None:
     """The check of a device that says which kernel runs, where no array does."""
     optional = isinstance(kind, OptionalOf)
     inside = kind.element if isinstance(kind, OptionalOf) else kind
-    return Check(Kind.DEVICE, optional=optional) if inside == DEVICE else None
+    return _check_of_word(Kind.DEVICE, optional) if inside == DEVICE else None
 
 
 def _returned(schema: Schema, result: Return) -> int:
@@ -145,17 +167,13 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
     """
     schema = op.schema
     with registration_lock:
-        namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
-        operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
-        existing = operator._overloads.get(schema.overload)
-        check_definable(schema, module, place)
+        namespace, operator = check_definable(schema, module, place)
+        existing = operator._find_overload(schema.overload)
         found = op if existing is None else existing
         if existing is not None:
             warn_of_brother(schema.full_name, vars(op).get("__wrapped__"), vars(existing).get("__wrapped__"))
         attributes = vars(op)
-        attributes["defined_in"] = Caller(module, place)
-        attributes["epoch"] = 1 if existing is None else vars(existing)["epoch"] + 1
-        attributes["overloads"] = operator.overloads
+        attributes[_KEPT] = Caller(module, place)
         if schema.overload:
             attributes[schema.overload] = found  # as `op.default` is the operator itself
         if existing is not None:
@@ -169,19 +187,29 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         return found
 
 
-def check_definable(schema: Schema, module: str, place: str) -> None:
-    """Raise for a name of another module, and for an overload that would be ambiguous beside another."""
+def note_own_rules(*operators: OpOverload) -> None:
+    """Note on operators of this package that all that is registered for them so far is its own."""
+    for op in operators:
+        vars(op)[_OWN] = tuple(op.table.all())
+
+
+def check_definable(schema: Schema, module: str, place: str) -> tuple[Namespace, Operator]:
+    """Raise for a name of another module, and for an overload that would be ambiguous beside another.
+
+    Returns the namespace and the operator of the name, new ones where there are none yet.
+    """
     namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
     operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
-    _check_free(schema, namespace, operator._overloads.get(schema.overload), module, place)
-    refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
+    _check_free(schema, namespace, operator._find_overload(schema.overload), module, place)
+    refuse_ambiguous(schema, [other.schema for other in operator._overloads if other.schema.overload != schema.overload])
+    return namespace, operator
 
 
 def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:
     """Raise for a name that another module defined."""
     name, overload = schema.full_name, schema.overload
-    owner = Caller(module, place) if existing is None else vars(existing)["defined_in"]
-    if not _is_one_module(owner.module, module):
+    owner = None if existing is None else vars(existing)[_KEPT]
+    if owner is not None and not _is_one_module(owner.module, module):
         raise DefinitionError(
             f"{name} is defined already, by {owner.module} ({owner.place}); {module} ({place}) defines it again. "
             "Take another name or another namespace.",
@@ -193,8 +221,13 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             "Take another name or another namespace.",
             operator=name,
         )
-    taken = overload in _KEPT or hasattr(Operator, overload) or hasattr(OpOverload, overload)
-    if overload and (taken or overload.startswith("register_") or overload.endswith("_rule")):
+    if overload and (
+        overload in (_KEPT, _OWN)
+        or hasattr(Operator, overload)
+        or hasattr(OpOverload, overload)
+        or overload.startswith("register_")
+        or overload.endswith("_rule")
+    ):
         raise DefinitionError(
             f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
             operator=name,
@@ -217,7 +250,7 @@ def remove(op: OpOverload) -> None:
     with registration_lock:
         namespace = ops._namespaces.get(schema.namespace)
         operator = None if namespace is None else namespace._operators.get(schema.name)
-        if namespace is None or operator is None or operator._overloads.get(schema.overload) is not op:
+        if namespace is None or operator is None or operator._find_overload(schema.overload) is not op:
             return
         operator._set(schema.overload, None)
         namespace.__dict__.pop(schema.name, None)

@@ -10,14 +10,14 @@ the attribute `solve.backward_rule`, a graph and a pickle find it there. Which w
 from collections.abc import Callable
 from typing import Any
 
-from ..core import DispatchKey, OpOverload
+from ..core import DispatchKey, OpOverload, Registration
 from ..dispatcher.layer import find_layer
 from ..schema.schema import Schema
 from ..schema.types import split_name
 from .namespaces import known
 from .registry import build
 
-SUFFIX = "_rule"
+_PACKAGE = __name__.partition(".")[0]
 _ABOUT = "__rule_of__"  # an attribute; no overload can have such a name
 FUNCTIONAL = "functional"
 
@@ -101,3 +101,28 @@ def origin_of_name(op: OpOverload) -> tuple[OpOverload, str] | None:
             if origin is not None and known_or_made(op.name) is op:
                 return origin, form
     return None
+
+
+def owner_of(op: OpOverload) -> OpOverload:
+    """The operator by whose name one goes, of a rule or of a functional form; else itself."""
+    if "defined_in" in vars(op):
+        return op
+    named, found = known(op.name), origin_of_name(op)
+    return op if named is op else named if named is not None else op if found is None else owner_of(found[0])
+
+
+def is_kernel(registration: Registration) -> bool:
+    """Whether a registration is what computes a result of plain arrays, and no rule."""
+    return registration.key < DispatchKey.FAKE or registration.key == DispatchKey.CompositeExplicit
+
+
+def runs_as_ours(op: OpOverload) -> bool:
+    """Whether an operator and all its kernels are this package's."""
+    own = vars(op).get("own_rules", ())
+    return is_ours(op) and all([registration in own for registration in op.table.all() if is_kernel(registration)])
+
+
+def is_ours(op: OpOverload) -> bool:
+    """Whether this package defines an operator."""
+    defined = vars(owner_of(op)).get("defined_in")
+    return defined is not None and defined.module.partition(".")[0] == _PACKAGE

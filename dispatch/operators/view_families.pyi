@@ -33,6 +33,7 @@ class View:
 def join(view: Any, x: Any, op: OpOverload, args: tuple[Any, ...], place: int, part: int, number: int) -> None: ...
 def viewing_kernel(
     op: OpOverload,
+    more: tuple[Any, ...],
     kernel: Callable[..., Any],
     cls: type[Tensor],
     place: int,

@@ -70,8 +70,9 @@ cdef bint is_new(value, list given):
     return True
 
 
-def viewing_kernel(op, kernel not None, type cls not None, Py_ssize_t place, bint mutable, otherwise not None):
-    """A layer's kernel that notes views.
+def viewing_kernel(op, tuple more not None, kernel not None, type cls not None, Py_ssize_t place, bint mutable,
+                   otherwise not None):
+    """A layer's kernel that notes views, as those that `op` takes of its arguments and `more`.
 
     The usual call has its one base, a value of the layer around an array, at `place`, and one result of that kind, or there a
     list and a result in memory of its own; `otherwise(out, args)` notes what another has, and every call where `place` is -1.
@@ -93,12 +94,12 @@ def viewing_kernel(op, kernel not None, type cls not None, Py_ssize_t place, bin
         base = <PyObject *>cnp.PyArray_BASE(seen)
         if mutable:                         # a layer may run it on copies, and they may share memory all the same
             if out is not x and (<Wrapped>out).rank == (<Wrapped>x).rank:
-                join(out, x, op, args, place, -1, 0)
+                join(out, x, op, args + more, place, -1, 0)
         elif base == NULL and seen is not whole:
             return out                      # a new array
         elif out is not x and (<Wrapped>out).rank == (<Wrapped>x).rank and (
                 base == <PyObject *>whole or owner_of(<PyObject *>seen) == owner_of(<PyObject *>whole)):
-            join(out, x, op, args, place, -1, 0)
+            join(out, x, op, args + more, place, -1, 0)
         return out
 
     return viewing

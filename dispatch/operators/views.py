@@ -108,10 +108,18 @@ view_scatter = define(
 
 # -- taking a view ---------------------------------------------------------------------------------------------------------
 
+_SHOWN_BY: dict[OpOverload, tuple[OpOverload, tuple[Any, ...]]] = {}
+
+
+def set_shown_by(op: OpOverload, other: OpOverload, *more: Any) -> None:
+    """Say that `other(x, *more)` takes the view that `op(x)` is: it is called again after a write, and does not raise."""
+    _SHOWN_BY[op] = other, more
+
 
 def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
     """Wrap a layer's kernel of an operator that returns views: it records in the field `family` what is a view of what."""
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
+    shown, more = _SHOWN_BY.get(op, (op, ()))
     mutable = op.schema.is_mutable
     shares = _might_share if mutable else _shares  # a layer may run it on copies
 
@@ -119,11 +127,11 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
                 for part, x in enumerate(arrays(args[i])):
-                    how = op, args, i, -1 if x is args[i] else part, number
+                    how = shown, (*args, *more), i, -1 if x is args[i] else part, number
                     if type(x) is cls and (shares(made, x) or (type(x.value) is not np.ndarray and would_share(made, x, how))):
                         join(made, x, *how)
 
-    return viewing_kernel(op, kernel, cls, places[0] if len(places) == 1 else -1, mutable, note)
+    return viewing_kernel(shown, more, kernel, cls, places[0] if len(places) == 1 else -1, mutable, note)
 
 
 def _shares(view: Any, x: Any) -> bool:
@@ -224,9 +232,9 @@ def _left(x: Any) -> bool:
     above = {id(view.of) for view in chain}
     if any(y is not x and id(y) not in above for y in x.family.family.alive()) if chain else True:
         return False
-    if not all(map(_is_writeable, chain)):  # which is for NumPy to say, when it is tried
-        return False
     if any(getrefcount(view.of) > 3 for view in chain):  # its view, the arguments of that, and the one that is passed
+        return False
+    if not all(map(_is_writeable, chain)):  # which is for NumPy to say, when it is tried
         return False
     x.family = None
     return True

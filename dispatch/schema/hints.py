@@ -70,7 +70,8 @@ def _compiled(text: str) -> types.CodeType:
     return compile(text.strip(), "<hint>", "eval")
 
 
-def _word(hint: object) -> Type | None:
+def word_of(hint: object) -> Type | None:
+    """The type of a hint that is one word of the schema, and says no more."""
     try:
         return _WORDS.get(hint)
     except TypeError:  # the metadata of Annotated need not be hashable
@@ -107,7 +108,7 @@ class HintReader:
 
     def dimensions(self) -> Tree:
         """The axis names in the last hint, as in `Float64[np.ndarray, "m n"]`."""
-        return tree_of(self._hint, self._evaluated)
+        return None if word_of(self._hint) is not None else tree_of(self._hint, self._evaluated)
 
     def argument(self, name: str, hint: object) -> Type:
         """Return the type of a parameter."""
@@ -123,6 +124,9 @@ class HintReader:
     def returns(self, hint: object) -> tuple[tuple[Type, ...], tuple[np.dtype[Any] | None, ...]]:
         """Return the types of the results, none for None, several for a tuple; and the dtypes that their hints ask for."""
         self._start("the return", hint)
+        found = word_of(hint)
+        if found is not None and found is not NONE:
+            return (found,), (None,)
         hint = self._evaluated(hint)
         if hint is None or hint is _NONE_TYPE:
             return (), ()
@@ -180,9 +184,9 @@ class HintReader:
         return self._evaluated(value)
 
     def _read(self, hint: object) -> Type:
-        if (found := _word(hint)) is None:
+        if (found := word_of(hint)) is None:
             hint = self._evaluated(hint)
-            found = _word(hint)
+            found = word_of(hint)
         if found is not None:
             if found is TENSOR:
                 self._dtypes.add(None)
@@ -266,7 +270,7 @@ class HintReader:
     def _members(self, hints: tuple[object, ...]) -> list[object]:
         found: list[object] = []
         for hint in hints:
-            hint = hint if _word(hint) else self._evaluated(hint)
+            hint = hint if word_of(hint) else self._evaluated(hint)
             origin, inside = typing.get_origin(hint), typing.get_args(hint)
             if origin is Literal:
                 found.extend(x if x is None else Literal[x] for x in inside)

@@ -7,18 +7,21 @@ methods, callable objects and wrapped functions go through `inspect.signature`.
 import inspect
 import types
 from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from ..core.source import innermost, where
-from ..errors import DefinitionError, HintError, SchemaError, did_you_mean, kind_of
+from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of
 from .defaults import accept, spell
 from .dimensions import Places, Tree
 from .hint_suggestions import ALLOWED
-from .hints import HintReader
+from .hints import HintReader, word_of
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
-from .types import TENSOR, Alias, OptionalOf, Type, split_name
+from .types import STR, TENSOR, Alias, Base, OptionalOf, Type, split_name
 
 _EMPTY: Any = inspect.Parameter.empty
 _P = inspect.Parameter
@@ -26,6 +29,7 @@ _ONLY_POSITION, _EITHER, _ONLY_KEYWORD = int(_P.POSITIONAL_ONLY), int(_P.POSITIO
 _ARGS, _KWARGS = int(_P.VAR_POSITIONAL), int(_P.VAR_KEYWORD)
 WRITE_SCHEMA = 'Write the schema: schema="(Tensor x) -> Tensor".'
 OR_SCHEMA = 'Or write schema="(Tensor x) -> Tensor" yourself.'
+_MOST_SHARED = 512  # arguments that are kept for the next schema
 _KINDS = {_ONLY_POSITION: "positional-only", _EITHER: "by position or keyword", _ONLY_KEYWORD: "keyword-only"}
 
 
@@ -96,7 +100,8 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
         for i, (kind, alias) in enumerate(zip(results, shared, strict=False)):
             aliases[i] = alias if kind == TENSOR else None
     try:
-        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases, sizes, dtypes)))
+        returns = tuple([_return(*one) for one in zip(results, aliases, sizes, dtypes, strict=True)])
+        schema = Schema(*full_name, arguments, returns)
     except SchemaError as error:
         raise HintError(str(error), operator=name) from None
     check_tags(schema, promised)
@@ -138,6 +143,7 @@ def infer_schema(
     >>> infer_schema(fill, mutates_args=("x",))
     '(Tensor(a0!) x, float value) -> ()'
     """
+    check_function(fn, "infer_schema", call="(f, mutates_args=())")
     name = op_name or str(getattr(innermost(fn), "__name__", "operator"))
     stem = name if "::" in name else "inferred::" + name if name.isidentifier() else "inferred::operator"
     return (op_name or "") + infer(fn, stem, mutates_args=mutates_args, tags=tags).signature
@@ -159,6 +165,9 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
             operator=name,
             argument=word,
         )
+    found = word_of(parameter.hint)
+    if found is not None and found != STR:  # which may be a device
+        return found, {}
     kind = reader.argument(word, parameter.hint)
     dtype = reader.dtype
     dimensions = _dimensions(reader)
@@ -181,6 +190,8 @@ def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None,
         default = MISSING
     try:
         how = parameter.kind
+        if default is MISSING and alias is None and not notes and type(kind) is Base:
+            return _plain_argument(word, kind, how)
         return Argument(word, kind, default, how == _ONLY_KEYWORD, how == _ONLY_POSITION, alias, **notes)
     except SchemaError as error:
         none = default is None and not isinstance(kind, OptionalOf)
@@ -195,8 +206,29 @@ def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None,
         raise HintError(f"{name}: {message}{advice}", operator=name, argument=word) from None
 
 
+def _return(kind: Type, alias: Alias | None, size: Tree, dtype: np.dtype[Any] | None) -> Return:
+    if alias is None and size is None and dtype is None and type(kind) is Base:
+        return _plain_return(kind)
+    return Return(kind, None, alias, size, dtype)
+
+
+# Most arguments and results are a word of the schema and no more, and do not change: schemas share these, 200 bytes in each.
+
+
+@lru_cache(_MOST_SHARED)
+def _plain_argument(word: str, kind: Base, how: int) -> Argument:
+    return Argument(word, kind, MISSING, how == _ONLY_KEYWORD, how == _ONLY_POSITION)
+
+
+@cache
+def _plain_return(kind: Base) -> Return:
+    return Return(kind)
+
+
 def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str], *, view: bool) -> dict[str, Alias]:
     """Return the alias of each argument that the function writes to, or returns a view of."""
+    if not view and type(mutates_args) in (tuple, list) and not mutates_args:
+        return {}
     arrays = [word for word, kind in kinds.items() if kind.has_tensor]
     if isinstance(mutates_args, str):
         if mutates_args != "unknown":
@@ -207,14 +239,13 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
             )
         written = arrays
     else:
-        try:
-            written = list(mutates_args)
-        except TypeError:
+        if isinstance(mutates_args, dict) or not isinstance(mutates_args, Iterable):  # a dict's values may say False
             raise DefinitionError(
                 f"{name}: mutates_args is {kind_of(mutates_args)}. "
                 "Write the names of the arrays that are written to, mutates_args=() for none.",
                 operator=name,
-            ) from None
+            )
+        written = list(mutates_args)
     for word in written:
         if word not in kinds:
             known = did_you_mean(str(word), kinds) or f" Parameters: {', '.join(kinds)}."

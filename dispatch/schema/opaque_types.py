@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..core import Tensor
-from ..errors import DefinitionError, SchemaError
+from ..errors import DefinitionError, SchemaError, kind_of
 from .types import ClassType
 
 C = TypeVar("C", bound=type)
@@ -39,8 +39,10 @@ def register_opaque_type(cls: C, /) -> C:
     <class 'numpy.random.mtrand.RandomState'>
     """
     given: object = cls
-    if not isinstance(given, type) or cls.__module__ == "builtins" or issubclass(cls, (np.ndarray, np.generic, Tensor)):
-        raise DefinitionError(f"{cls!r} cannot be an opaque type: it is no class, or one that has a schema type already.")
+    if not isinstance(given, type):
+        raise DefinitionError(f"an opaque type is a class, and {kind_of(given)} was given.")
+    if cls.__module__ == "builtins" or issubclass(cls, (np.ndarray, np.generic, Tensor)):
+        raise DefinitionError(f"{cls.__name__} cannot be an opaque type: it has a schema type already. Hint it as it is.")
     try:
         _opaque[cls] = ClassType(f"{cls.__module__}.{cls.__qualname__}")
     except SchemaError as error:

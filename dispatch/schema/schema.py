@@ -287,7 +287,7 @@ class Schema(Spelled):
     @property
     def is_mutable(self) -> bool:
         """Whether the operator writes to an argument."""
-        return any(a.is_write for a in self.arguments)
+        return any([a.is_write for a in self.arguments])
 
     @property
     def is_view(self) -> bool:
@@ -297,7 +297,7 @@ class Schema(Spelled):
     @property
     def is_functional(self) -> bool:
         """Whether the operator writes to nothing and returns fresh values only: what returns nothing does something else."""
-        return not self.is_mutable and bool(self.returns) and all(r.alias is None for r in self.returns)
+        return bool(self.returns) and not self.is_mutable and all([r.alias is None for r in self.returns])
 
     @property
     def has_residual(self) -> bool:
@@ -348,6 +348,8 @@ def find_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tupl
 
 
 def _alias_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tuple[str, int] | None:
+    if all([a.alias is None for a in arguments]) and all([r.alias is None for r in returns]):
+        return None
     seen: dict[str, Argument] = {"*": Argument("everything", TENSOR)}
     written: set[str] = set()
     for i, argument in enumerate(arguments):

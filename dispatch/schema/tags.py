@@ -42,8 +42,10 @@ class Tag(Enum):
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     """Return the tags that a user gave as a set, or raise with the operator's name."""
+    if tags is None or tags == ():
+        return frozenset()
     several = isinstance(tags, Iterable) and not isinstance(tags, (str, type))
-    given: list[Any] = list(tags) if several else [] if tags is None else [tags]  # type: ignore[arg-type]
+    given: list[Any] = list(tags) if several else [tags]  # type: ignore[arg-type]
     for tag in given:
         if not isinstance(tag, Tag):
             advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)
@@ -54,6 +56,8 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
 def check_tags(schema: Schema, tags: Tag | Iterable[Tag]) -> frozenset[Tag]:
     """Return the tags as a set, or raise if the schema contradicts one."""
     found = tag_set(tags, schema.full_name)
+    if not found:
+        return found
     faults = []
     if Tag.inplace in found and Tag.out in found:
         faults.append("Tag.inplace and Tag.out exclude each other")

@@ -13,6 +13,7 @@ More than 350 lines, because the types are one grammar and each writes its field
 
 import keyword
 import sys
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, Self
 
 from ..errors import SchemaError, did_you_mean, kind_of
@@ -23,6 +24,7 @@ BASES = (
 )  # fmt: skip
 
 # What people write who come from C++, torch or Python, and what the type is called here.
+_NAMES_KEPT = 64
 _INSTEAD = {
     "int64_t": "int", "DeviceIndex": "int", "double": "float", "SymFloat": "float", "SymBool": "bool",
     "Number": "Scalar", "dtype": "ScalarType", "device": "Device", "string": "str", "object": "Any",
@@ -119,6 +121,12 @@ class Base(Type):
         self._set(name)
         if self.name not in BASES:
             raise SchemaError(unknown_type(self.name))
+
+    def __eq__(self, other: object) -> bool:  # as Spelled, without spelling either: it is asked ten times for a schema
+        return self is other or (type(other) is Base and other.name == self.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def has_tensor(self) -> bool:
@@ -352,6 +360,11 @@ def split_name(name: str) -> tuple[str, str, str]:
     """Split `"ns::name.overload"` into namespace, name and overload, which may be empty."""
     if not isinstance(name, str):
         raise SchemaError(f"the name of an operator is a text, 'mylib::scale', and {kind_of(name)} was given.")
+    return _split(name)
+
+
+@lru_cache(_NAMES_KEPT)  # one definition asks several times
+def _split(name: str) -> tuple[str, str, str]:
     parts = name.split("::")
     if len(parts) != 2 or not all(parts):
         raise SchemaError(f"'{name}' does not name an operator. Write 'namespace::name', e.g. 'mylib::scale'.")
@@ -362,6 +375,7 @@ def split_name(name: str) -> tuple[str, str, str]:
     return sys.intern(parts[0]), opname, overload
 
 
+@lru_cache(_NAMES_KEPT)
 def check_full_name(namespace: str, name: str, overload: str) -> None:
     """Raise for a name that `dispatch.ops.namespace.name.overload` could not spell."""
     check_name(namespace, "a namespace")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .atoms import Atom, Atoms, terms_of
 from .polynomials import Monomial, Terms, constant, divided, ordered, plus, times, value_at
-from .sym_int import NUMBERS, SymInt
+from .sym_int import NUMBERS, SymInt, text_of
 
 
 class Expressions:
@@ -160,8 +160,10 @@ class Expressions:
         if not atom.op:
             return atom.name
         if atom.op in ("max", "min"):
-            return f"{atom.op}({atom.left}, {atom.right})"
-        left, right = [str(x) if type(x) is int or not self._compound(x) else f"({x})" for x in (atom.left, atom.right)]
+            return f"{atom.op}({text_of(atom.left)}, {text_of(atom.right)})"
+        left, right = [
+            text_of(x) if type(x) is int or not self._compound(x) else f"({x.text})" for x in (atom.left, atom.right)
+        ]
         left = f"({left})" if left.startswith("-") else left
         space = " " if atom.op == "%" else ""
         word = f"{left}{space}{atom.op}{space}{right}"
@@ -174,7 +176,7 @@ class Expressions:
 
     def compiled(self, expressions: Sequence[Any], names: Iterable[str]) -> Callable[..., tuple[Any, ...]]:
         """Return a Python function from the numbers of symbols, in the order of `names`, to the numbers of expressions."""
-        items = "".join(f"{x}, " for x in expressions)
+        items = "".join(f"{text_of(x)}, " for x in expressions)
         made: Callable[..., tuple[Any, ...]] = eval(f"lambda {', '.join(names)}: ({items})", {"max": max, "min": min})
         return made
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .sym_int import NUMBERS
+from .sym_int import NUMBERS, text_of
 
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -93,7 +93,12 @@ class SymBool:
         return bool(left and right) if self.op == "and" else bool(left or right)
 
     def __repr__(self) -> str:
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """The condition as Python code."""
         if self.op in NUMBERS:
-            return f"{self.left} {self.op} {self.right}"
-        parts = [f"({x})" if x.op in ("and", "or") and x.op != self.op else str(x) for x in (self.left, self.right)]
+            return f"{text_of(self.left)} {self.op} {text_of(self.right)}"
+        parts = [f"({x.text})" if x.op in ("and", "or") and x.op != self.op else x.text for x in (self.left, self.right)]
         return f" {self.op} ".join(parts)

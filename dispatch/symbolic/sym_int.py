@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import Size, Tensor
+from ..errors import TracingError
 from .polynomials import Terms
 
 Operand = Any
@@ -210,9 +211,21 @@ class SymInt(Size):
         raise TypeError(f"the size {self} belongs to a ShapeEnv of this process. Send str(size), and parse it there.")
 
     def __repr__(self) -> str:
+        # For whoever listens.
+        TracingError("the text of a size was asked for, which is a symbol. Compile it without dynamic=True.")
+        return self.text
+
+    @property
+    def text(self) -> str:
+        """The expression: what `str(size)` gives, which user code is not to ask for while it is traced."""
         if self._text is None:
             self._text = self.env.expressions.text(self.terms)
         return self._text
+
+
+def text_of(x: Any) -> str:
+    """Return the text of a size, a condition or a number, as this package writes it; `str` is what user code asks for."""
+    return str(getattr(x, "text", x))
 
 
 NUMBERS: dict[str, Callable[[Any, Any], Any]] = {

@@ -18,6 +18,7 @@ from .gradient_variants import (
     backward_along,
     check_along,
     check_digits,
+    check_narrow,
     check_recordings,
     forward_along,
     probe_of,
@@ -147,6 +148,8 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
         check_recordings(case, findings, f"the backward ({place})", coarse=_coarse(probe))
     if options.gradients == "compare" and not findings.faults:
         check_along(case, findings, options, steps, backward_along, f"the backward ({place})")
+    if options.gradients == "compare" and not findings.faults and not _coarse(probe):
+        check_narrow(case, findings, f"the backward ({place})")
 
 
 def _way_out(found: str) -> str:

@@ -6,13 +6,16 @@ More than 350 lines, since each fault is a few lines of code and a few of words.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from gc import collect
+from itertools import pairwise
+from tracemalloc import get_traced_memory, is_tracing, start, stop
 from typing import Any
 
 import numpy as np
 
 from ..core import share_memory
-from ..errors import OutputError
+from ..errors import AliasError, OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in, map_arrays, named_outputs
@@ -26,6 +29,7 @@ from .variants import layouts, named, numbers, single_precision, values
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
 CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
 SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtype
+MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
 
@@ -47,6 +51,7 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     _undeclared_writes(case, findings, first, written)
     _overruns(case, findings, first)
     _aliases(case, findings, first)
+    _objects(case, findings, first)
     findings.runs += 2
     watched.report(case, findings)
     if not random:
@@ -68,6 +73,8 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         if not findings.faults:  # one cause is said once
             _precision(case, findings, first, written, options)
     _left_out(case, findings, written)
+    if not findings.faults:
+        _growth(case, findings, written)
     _readonly(case, findings, written)
     _undeclared_writes(case._replace(what=" after the call"), findings, first, written)
     orders.compare(findings, wanted=not (random or findings.faults))
@@ -219,6 +226,49 @@ def _aliases(case: Case, findings: Findings, made: Run) -> None:
             )
 
 
+def _objects(case: Case, findings: Findings, made: Run) -> None:
+    """Find arrays of objects that were made of numbers: of None, or of parts of different lengths."""
+    if any(x.dtype.hasobject for x in case.arrays):
+        return
+    for name, out in named_outputs(made.outputs):
+        if isinstance(out, np.ndarray) and out.dtype == object and _return_of(case.op.schema.returns, name).dtype is None:
+            findings.fault(
+                ("objects", name),
+                f"{name} of the {case.kernel} is an array of objects, made of arrays of numbers: NumPy makes one of None, and "
+                "of parts of different lengths. Return arrays of numbers, or hint `-> NDArray[np.object_]` for objects.",
+            )
+
+
+def _growth(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Find memory that each of several equal calls keeps. In the user's own process others may allocate meanwhile."""
+    if case.say is None or is_tracing():
+        return
+    start()
+    try:
+        least = _kept(case, written, lambda: None)
+        if least > MOST_KEPT:  # a cycle stays until it is collected, which takes long in a large process
+            least = _kept(case, written, collect)
+    finally:
+        stop()
+    findings.runs += 4
+    if least > MOST_KEPT:
+        findings.fault(
+            "grows",
+            f"each call of the {case.kernel} keeps {least // 1024} KiB for good: it appends to something that outlives the "
+            "call. Return what is to be kept, or bound it: functools.lru_cache(maxsize).",
+        )
+
+
+def _kept(case: Case, written: list[bool], clean: Callable[[], Any]) -> int:
+    """The least that memory grows by from one call to the next; the first may fill a cache."""
+    held = []
+    for _ in range(4):
+        run(case, written, readonly=False)
+        clean()
+        held.append(get_traced_memory()[0])
+    return min(later - sooner for sooner, later in pairwise(held))
+
+
 def _owners(case: Case) -> list[tuple[Argument, str]]:
     owners = []
     labels = iter(case.labels)
@@ -332,7 +382,7 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
         narrow = case.with_args(tuple(own if a.dtype is not None else other for a, own, other in hinted), f" {what}")
         made = run(narrow, written, readonly=False)
         findings.runs += 1
-        if isinstance(made.error, OutputError):  # the hint of a result refuses it
+        if isinstance(made.error, OutputError) and not isinstance(made.error, AliasError):  # the hint of a result refuses it
             continue
         _undeclared_writes(narrow, findings, made, written)
         _overruns(narrow, findings, made)

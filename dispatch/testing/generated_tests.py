@@ -82,9 +82,11 @@ def is_inside_opcheck_mode() -> bool:
 class Failures:
     """The file of known failures."""
 
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, *, known: bool = False) -> None:
         self.path = None if path is None else os.fspath(path)  # pathlib is 3 ms of every import
         self.data: dict[str, dict[str, dict[str, str]]] = {}
+        if known and self.path is not None and not (os.path.exists(self.path) or os.environ.get(ACCEPT) == "1"):
+            raise DefinitionError(f"there is no file {self.path}. A run with {ACCEPT}=1 in the environment writes it.")
         if self.path is not None and os.path.exists(self.path):
             try:
                 with open(self.path, encoding="utf-8") as file:

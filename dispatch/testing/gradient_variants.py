@@ -2,6 +2,7 @@
 
 A rule may hold for one sign or one size, read memory without its strides, keep what it needs outside `ctx`, or count on every
 argument being tracked. Each is one more recording, and differences along one direction for each argument.
+More than 350 lines, for all of these record a call in one way, and compare it in one.
 """
 
 import re
@@ -20,7 +21,7 @@ from .guarded_memory import Guarded
 from .kernel_runs import quietly
 from .numerical_jacobian import Probe, Recording, as_reals, judged, random_like, scaled
 from .report import Findings
-from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, named, numbers, sizes, values
+from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, named, numbers, single_precision, sizes, values
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +37,8 @@ STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with step
 
 Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
 Along = Callable[[Probe, Move, list[Array]], list[tuple[Move, float]]]
+
+FORWARD, BACKWARD = 1e-3, 0.1  # of the largest: what outputs and gradients in float32 may differ by from those in float64
 
 
 def other_samples(case: Case, options: Options) -> Iterator[Case]:
@@ -286,6 +289,55 @@ def _precision(probe: Probe, findings: Findings, rule: str, base: Recording, exp
     for gradient, place in zip(expected, probe.places, strict=True):
         if has_lost_digits(gradient, outputs):
             findings.fault("precision", f"{rule} gives derivatives by {probe.labels[place]} {LOST_DIGITS}")
+
+
+def check_narrow(case: Case, findings: Findings, rule: str) -> None:
+    """Compare gradients of float32 arguments with those of the same values in double precision.
+
+    Only a multiple of the right one is a fault: a rule in C that takes float32 for float64 gives what lies in memory, and is
+    right for the precision that it was written for.
+    """
+    hinted = any(argument.dtype is not None for argument in case.op.schema.arguments)
+    for what, args in () if hinted else single_precision(case.args):
+        narrow = case.with_args(args, f" {what}")
+        wide = case.with_args(tuple(map_arrays(_widened, x) for x in args))
+        try:
+            with quietly():
+                found, expected = (_along_one(probe_of(x)) for x in (narrow, wide))
+        except Exception:  # it takes double precision alone
+            continue
+        findings.runs += 2
+        for y, x in zip(found[0], expected[0], strict=True):
+            if y.shape != x.shape or not _near(y, x, FORWARD):
+                return
+        for place, y, x in zip(probe_of(case).places, found[1], expected[1], strict=True):
+            with np.errstate(all="ignore"):
+                share = float(y @ x) / (float(x @ x) or 1.0)
+            told = y.shape == x.shape and x.size > 1 and np.isfinite(y).all() and abs(share) < 100
+            if told and not _near(y, x, BACKWARD) and _near(y, share * x, BACKWARD):
+                findings.fault(
+                    "narrow",
+                    f"{rule} gives {share:.3g} times the gradient by {case.labels[place]} {what}, where the outputs are "
+                    "those of double precision. Look at what it asks of a dtype.",
+                )
+
+
+def _widened(x: Array) -> Array:
+    return x.astype({"f": "d", "F": "D"}.get(x.dtype.char, x.dtype))
+
+
+def _along_one(probe: Probe) -> tuple[list[Array], list[Array]]:
+    """The outputs of a call, and the gradients along ones."""
+    recording = probe.record()
+    values = [_value(x) for _, x in recording.outputs]
+    return [as_reals(x) for x in values], [as_reals(g) for g in recording.pull([np.ones_like(x) for x in values])]
+
+
+def _near(x: Array, y: Array, share: float) -> bool:
+    """Whether values are equal but for a share of the largest; what is not finite counts as equal."""
+    with np.errstate(all="ignore"):
+        off = np.abs(x - y)
+        return bool(np.all(~np.isfinite(off) | (off <= share * np.abs(y[np.isfinite(y)]).max(initial=0.0) + share * 1e-3)))
 
 
 def check_digits(case: Case, findings: Findings, rule: str) -> None:

@@ -157,10 +157,10 @@ class Probe(NamedTuple):
 
 def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph: bool) -> list[Any]:
     """Return the gradients of the leaves, or zeros, for pairs of an output and its gradient."""
-    tracked = [(x.data, seed) for x, seed in seeded if isinstance(x, TrackedTensor)]
+    tracked = [(x.kept, seed) for x, seed in seeded if isinstance(x, TrackedTensor)]
     roots, seeds = [edge for edge, _ in tracked], [seed for _, seed in tracked]
     found = run_backward(roots, seeds, ground(), True, create_graph) if roots else {}
-    return [found.get(x.data, np.zeros(x.shape, x.dtype)) for x in leaves]
+    return [found.get(x.kept, np.zeros(x.shape, x.dtype)) for x in leaves]
 
 
 class Recording(NamedTuple):

@@ -62,7 +62,7 @@ def opcheck(
 
     - `test_schema`: the kernel writes only where the schema says, and not beside an array in memory; its outputs share no
       memory with arguments or each other; its results are the same in a second call, after other calls, for every layout of
-      the arguments, and whatever is in memory that nobody has written; it leaves the process as it was.
+      the arguments, and whatever is in memory that nobody has written; it keeps no memory, and leaves the process as it was.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
       for other layouts, sizes and precisions that the kernel accepts.

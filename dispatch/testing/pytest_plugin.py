@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "opcheck: a check of an operator, of --opcheck")
     try:
         checked_requirements(config.getoption("opcheck_require"))
-        Failures(config.getoption("opcheck_failures"))
+        Failures(config.getoption("opcheck_failures"), known=True)
     except DispatchError as error:
         raise pytest.UsageError(str(error)) from None
 
@@ -74,7 +74,7 @@ class PackageCollector(pytest.Collector):
     def collect(self) -> Iterator["CheckItem"]:
         """Import the package, make the samples, and yield a test for each requirement, sample and check."""
         option = self.config.getoption
-        known = Failures(option("opcheck_failures"))
+        known = Failures(option("opcheck_failures"), known=True)
         for op in defined_by(self.name):
             known.check_tests(op.name, TESTS)
             yield from self._items(op, known, checked_requirements(option("opcheck_require")))

@@ -100,7 +100,7 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     >>> [sample.what for sample in samples("np::matmul")][:2]
     ['(3,), (3,)', '(2, 3), (3, 4)']
     """
-    yield from made(resolve(op), seed)
+    return made(resolve(op), seed)
 
 
 def made(op: OpOverload, seed: int = 0, say: Say | None = None) -> Iterator[Sample]:

@@ -70,8 +70,7 @@ class Validation(Watcher):
         except Exception as error:
             if "read-only" in str(error):
                 error.add_note(
-                    "validate('full') hands arguments on as read-only views where nothing says that the kernel writes to them. "
-                    "Compute on a copy, or name the argument in mutates_args."
+                    "validate('full') hands arguments on as read-only views where nothing says that the kernel writes to them."
                 )
             call.check_arguments(before, error)
             raise
@@ -271,8 +270,9 @@ def validate(level: str) -> Validation:
 
 def _checked(level: object, who: str) -> str:
     if not isinstance(level, str) or level not in LEVELS:
-        known = did_you_mean(level, LEVELS) if isinstance(level, str) else f" {kind_of(level)} was given."
-        raise ArgumentError(f"{who}: there is no such level.{known} Levels: {', '.join(LEVELS)}.")
+        if not isinstance(level, str):
+            raise ArgumentError(f"{who}: a level is text, and {kind_of(level)} was given. Levels: {', '.join(LEVELS)}.")
+        raise ArgumentError(f"{who}: there is no such level.{did_you_mean(level, LEVELS)} Levels: {', '.join(LEVELS)}.")
     return level
 
 

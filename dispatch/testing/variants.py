@@ -109,6 +109,18 @@ def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     return _each(other, args, kept)
 
 
+def last_changed(args: Arguments, kept: Collection[int] = ()) -> Arguments:
+    """Return the arguments with another last element in the arrays but those `kept`."""
+
+    def changed(x: Array) -> Array:
+        made = _like(x, x)
+        if x.size and x.dtype.kind in "fc":
+            made[(-1,) * x.ndim] *= x.dtype.type(0.5)
+        return made
+
+    return _each(changed, args, kept)
+
+
 def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
     """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 

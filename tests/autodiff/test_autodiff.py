@@ -134,8 +134,8 @@ MISUSE = [
     (lambda: grad(f, (0, 0))(A, A), "grad by an argument was asked for twice: argnums=(0, 0). Name each once."),
     (lambda: grad(f, (0, -2))(A, A), "grad by an argument was asked for twice: argnums=(0, -2). Name each once."),
     (lambda: grad(np.sin)(A), "grad is of a function that returns one number, and this one returned shape (3,). Sum the result."),
-    (lambda: grad(lambda x: None)(A), "grad is of a function that returns one number, and this one returned None."),
-    (lambda: grad(lambda x: (x, x))(A), "grad is of a function that returns one number, and this one returned a tuple."),
+    (lambda: grad(lambda x: None)(A), "grad is of a function that returns one number, and this one returned None. Add the return statement."),
+    (lambda: grad(lambda x: (x, x))(A), "grad is of a function that returns one number, and this one returned a tuple. Return the number alone, or (number, aux) with has_aux=True."),
     (lambda: grad(lambda x: np.sum(x) * 1j)(A), "grad is of a function that returns a real number, and this one returned a complex one. Take .real."),
     *[(lambda f=f: grad(f)(1.5), f"grad is of a function that returns a floating-point number, and this one returned {what}, which has no gradient. Return what it was computed from, or it beside the result, (result, aux), with has_aux=True.")
       for f, what in [(lambda x: 3, "one of int64"), (lambda x: x > 1, "one of bool"), (lambda x: np.array(3, object), "one of object"),

@@ -157,7 +157,7 @@ generator = np.random.default_rng(0)
 @pytest.mark.parametrize(("f", "why"), [(draw, "it refers to generator, a Generator, which cannot be compared"), (clock, "it uses time.perf_counter")])
 def test_what_depends_on_more_than_arguments_is_refused_before_it_runs(f, why):
     run = dispatch.compile(f)
-    with pytest.warns(PerformanceWarning, match=f"^compile: {f.__name__} runs as it is: {why}"):
+    with pytest.warns(PerformanceWarning, match=f"^compile: {f.__name__} runs as it is: .*{why}"):
         run(np.ones(2))
     one, other = run(np.ones(2)), run(np.ones(2))
     assert not np.array_equal(one, other)
@@ -183,10 +183,10 @@ def test_a_change_of_what_is_no_array_is_refused_and_happens_once():
         count.append(1)
         return x * 1.0
 
-    with pytest.raises(TracingError, match=r"^it changes a list when it runs, which a graph would leave out\.$"):
+    with pytest.raises(TracingError, match=r"^it changes count, a list, when it runs, which a graph would leave out\.$"):
         compiled(f)(np.ones(2))
     assert count == [0]
-    with pytest.warns(PerformanceWarning, match="it changes a list when it runs"):
+    with pytest.warns(PerformanceWarning, match="it changes count, a list, when it runs"):
         dispatch.compile(f)(np.ones(2))
     assert count == [0, 1]
 

@@ -18,24 +18,14 @@ import warnings
 
 import numpy as np
 import pytest
+from holders import HOLDERS, READS, VALUES, generated, same, x
 from making import define
 
 import dispatch
 from dispatch.compiler.reached import Reached
 from dispatch.errors import PerformanceWarning
 
-x = np.arange(1.0, 4.0)
 LOG = []
-
-
-def same(a, b):
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
-    if isinstance(a, (str, type)):
-        return a == b
-    return type(a) is type(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def outcome(make, wrap):
@@ -818,90 +808,8 @@ def test_a_hostile_program_is_right_or_refused(make):
 # -- holders x reads x changes ----------------------------------------------------------------------------------------------
 
 # Where a value is kept: lines that make the holder `h`, how `f` reads it, and how it is set to another.
-HOLDERS = {
-    "global": ("h = V", "h", "h = V"),
-    "list": ("h = [0, V]", "h[1]", "h[1] = V"),
-    "dict": ("h = {'a': V}", "h['a']", "h['a'] = V"),
-    "tuple in a list": ("h = [(V, 1)]", "h[0][0]", "h[0] = (V, 1)"),
-    "attribute": ("class A: pass\nh = A(); h.w = V", "h.w", "h.w = V"),
-    "slot": ("class A: __slots__ = ('w',)\nh = A(); h.w = V", "h.w", "h.w = V"),
-    "class attribute": ("class A: w = V\nh = A()", "h.w", "A.w = V"),
-    "shadowed": ("class A: w = V\nh = A()", "h.w", "h.w = V"),
-    "property": ("class A:\n    @property\n    def w(self): return self.k\nh = A(); h.k = V", "h.w", "h.k = V"),
-    "method": ("class A:\n    def w(self): return self.k\nh = A(); h.k = V", "h.w()", "h.k = V"),
-    "replaced method": ("class A:\n    def w(self): return V\nh = A()", "h.w()", "A.w = lambda self, v=V: v"),
-    "getattr": ("class A: pass\nh = A(); h.w = V", "getattr(h, 'w' + '')", "h.w = V"),
-    "vars": ("class A: pass\nh = A(); h.w = V", "vars(h)['w']", "h.w = V"),
-    "namespace": ("h = types.SimpleNamespace(w=V)", "h.w", "h.w = V"),
-    "deque": ("h = collections.deque([V])", "h[0]", "h[0] = V"),
-    "default": ("def g(w=V): return w\nh = 0", "g()", "g.__defaults__ = (V,)"),
-    "keyword default": ("def g(*, w=V): return w\nh = 0", "g()", "g.__kwdefaults__['w'] = V"),
-    "function attribute": ("def g(): return g.w\ng.w = V", "g()", "g.w = V"),
-    "cell": (
-        "def outer(v):\n    def g(): return v\n    def put(new):\n        nonlocal v\n        v = new\n    return g, put\ng, put = outer(V)",
-        "g()",
-        "put(V)",
-    ),
-    "partial": ("g = functools.partial(lambda w: w, V)", "g()", "g = functools.partial(lambda w: w, V)"),
-    "module": ("h = types.ModuleType('h'); h.w = V", "h.w", "h.w = V"),
-    "dataclass": ("@dataclasses.dataclass\nclass A:\n    w: object\nh = A(V)", "h.w", "h.w = V"),
-    "mapping proxy": ("m = {'w': V}; h = types.MappingProxyType(m)", "h['w']", "m['w'] = V"),
-    "defaultdict": ("h = collections.defaultdict(lambda: V)\nh['w'] = V", "h['w']", "h['w'] = V"),
-    "code": ("def g(): return V\n", "g()", "k = V\ng.__code__ = (lambda: k).__code__"),
-}
-READS = {
-    "computed with": "a * {}",
-    "computed with first": "a * ({} - 1)",
-    "handed to NumPy": "a + np.sin({})",
-    "decided by": "a * 2 if np.sum({}) > 1 else a",
-    "a number": "a * float(np.sum({}))",
-    "a type": "a * (2 if isinstance({}, float) else 3)",
-    "a truth that is caught": "caught(lambda: bool(np.all({} > 0)), a)",
-    "a text": "a * len(str({}))",
-    "returned": "(a, {})",
-}
-VALUES = {
-    "floats": ("0.5", "0.25", "-0.0", "0.0", "2"),
-    "arrays": ("np.ones(3)", "np.full(3, 2.0)", "np.zeros(1)", "np.array([1, 2, 3])", "0.5"),
-    "other": ("2", "True", "2.0", "np.float64(2)", "np.ones(3)"),
-}
-CAUGHT = """
-def caught(read, a):
-    try:
-        return a * read()
-    except Exception:
-        return a - 7
-"""
-
-
-def generated(holder, read, values):
-    """A program in text: the holder's value is set to one after the other, and the function called before and after."""
-    made, place, change = HOLDERS[holder]
-    scope = {name: sys.modules[name] for name in ("types", "collections", "functools", "dataclasses")} | {"np": np, "__name__": "generated"}
-
-    def make():
-        world = dict(scope)
-        code = f"{CAUGHT}\n{made.replace('V', values[0])}\ndef f(a):\n    return {READS[read].format(place)}\n"
-        exec(compile(code, "<generated>", "exec", dont_inherit=True), world)
-
-        def steps(f):
-            yield f(x)
-            yield f(x)
-            for value in values[1:]:
-                exec(compile(change.replace("V", value), "<generated>", "exec", dont_inherit=True), world)
-                yield f(x)
-                now = world.get("h")
-                if isinstance(now, np.ndarray):
-                    now += 1
-                    yield f(x)
-
-        return world["f"], steps
-
-    return make
-
-
 def test_what_is_kept_anywhere_read_anyhow_and_changed_is_seen():
-    """25 holders, 9 reads, 3 sets of values: none may be silently wrong."""
+    """40 holders, 9 reads, 3 sets of values: none may be silently wrong."""
     wrong = []
     for holder, read, values in itertools.product(HOLDERS, READS, VALUES.values()):
         make = generated(holder, read, values)

@@ -6,7 +6,7 @@ import pytest
 import dispatch
 from dispatch import custom_op, grad, make_fx, vmap
 from dispatch.compiler.dynamic_shapes import dynamic_program, with_sizes
-from dispatch.errors import PerformanceWarning
+from dispatch.errors import CheckError, PerformanceWarning
 
 RNG = np.random.default_rng(0)
 
@@ -111,6 +111,26 @@ def test_sizes_of_data_are_known_when_it_runs():
         x = np.abs(shaped(n)) * np.where(np.arange(n) % 3, 1, -1)
         np.testing.assert_array_equal(compiled(x), f(x))
     assert len(compiled.entries) == 1
+
+
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+@pytest.mark.parametrize("shape", [lambda v: v, lambda v: v[:, None], lambda v: v[None, :, None], lambda v: np.stack([v, v])], ids="n n1 1n1 2n".split())
+def test_what_squeeze_leaves_out_of_a_size_of_data_is_checked(shape, mode):
+    """How many axes there are hangs on the data; a graph of other data raises."""
+
+    def f(x):
+        v = np.squeeze(shape(x[x > 0]))
+        return v + v.ndim
+
+    data = [np.array(x) for x in ([-1.0, -2.0, -3.0], [1.0, -2.0, -3.0], [1.0, 2.0, -3.0], [1.0, 2.0, 3.0])]
+    for given in data:
+        graph = make_fx(f, mode)(given)
+        for x in data:
+            if np.count_nonzero(x > 0) == 1:
+                with pytest.raises(CheckError, match=r"u0 != 1, which was promised at .*, is not so\."):
+                    graph(x)
+            else:
+                np.testing.assert_array_equal(graph(x), f(x), strict=True)
 
 
 def test_what_cannot_be_traced_runs_as_it_is():

@@ -267,7 +267,7 @@ def test_of_a_wrapper_that_a_write_changes_another_one_is_kept():
             kept = unwritten(x, 1000)
             assert kept is not x
             assert type(kept) is type(x)
-            assert (kept.data, kept.level, kept.rank) == (x.data, x.level, x.rank)
+            assert (kept.kept, kept.level, kept.rank) == (x.kept, x.level, x.rank)
             assert not kept.value.flags.writeable
             assert (kept.value is x.value) == (x is frozen)
             assert settled((x,), "another", 1000)[0] is not x
@@ -289,7 +289,7 @@ def test_a_wrapper_that_is_rewritten_stands_for_another_value():
         rewrite(x, new, "another")
         assert x.value is new
         assert not new.flags.writeable
-        assert (x.data, x.shape, x.level) == ("another", (2,), level)
+        assert (x.kept, x.shape, x.level) == ("another", (2,), level)
 
 
 def test_what_is_no_sequence_says_itself_why_it_is_no_number():

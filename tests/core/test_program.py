@@ -162,6 +162,28 @@ def test_buffers_are_taken_over():
     assert len(set(seen)) == 1
 
 
+UFUNCS = sorted({u.__name__ for u in [*vars(np).values()] if type(u) is np.ufunc and u.nout == 1 and u.signature is None})
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_a_ufunc_that_writes_to_its_argument_rounds_as_one_that_does_not(dtype, size):
+    """NumPy multiplies complex arrays of one element otherwise in place."""
+    random = np.random.default_rng(size)
+    x, y = ((random.normal(size=(2, size)) + 1j * random.normal(size=(2, size))) if dtype[0] == "c" else random.normal(size=(2, size))).astype(dtype)
+    with np.errstate(all="ignore"):
+        for u in [getattr(np, name) for name in UFUNCS]:
+            if np.dtype(dtype).char * u.nin not in [types.split("->")[0] for types in u.types]:
+                continue
+
+            def f(x, y, u=u):
+                others = (-x, +y)[: u.nin]
+                return u(*others), u(*others[1:], -x)
+
+            for found, expected in zip(program(make_fx(f)(x, y))(x, y), f(x, y), strict=True):
+                same(found, expected)
+
+
 def test_nothing_is_kept_between_runs():
     x = np.ones(3)
     run = program(make_fx(lambda x: [np.sin(x), {"a": np.exp(np.sin(x))}])(x))

@@ -235,3 +235,15 @@ def test_the_lock_is_one_that_its_thread_may_take_twice():
 def test_what_is_no_key_has_no_kernel(key):
     with pytest.raises(DefinitionError, match=rf"making::op: {key!r} is no key; ask at a DispatchKey\."):
         made("(Tensor x) -> Tensor", np.sin).at(key)
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations([CPU, FAKE, AUTOGRAD, EXPLICIT])])
+def test_all_lists_each_key_s_stack_whatever_was_registered_between(order):
+    op = made("(Tensor x) -> str")
+    twice = [*order, *reversed(order)]
+    handles = [op.register_at(key, named("")) for key in twice]
+    listed = op.table.all()
+    assert [each.key for each in listed] == sorted(twice)
+    for key in order:
+        assert [each for each in listed if each.key == key] == [each for each in handles if each.key == key]
+        assert op.table.live(key) is [each for each in handles if each.key == key][-1]

@@ -28,9 +28,9 @@ class Upper(Tensor):
 
 def test_a_rank_is_the_level_and_below_it_the_key():
     with Level("t") as level:
-        x = wrap(Upper, A, level, data="data")
+        x = wrap(Upper, A, level, kept="data")
     assert x.rank == level.number * 64 + DispatchKey.VMAP
-    assert (x.value, x.level, x.data) == (A, level, "data") or x.value is A
+    assert (x.value, x.level, x.kept) == (A, level, "data") or x.value is A
     assert wrap(Upper, A, ground()).rank == DispatchKey.VMAP
 
 

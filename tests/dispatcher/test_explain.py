@@ -25,6 +25,7 @@ from dispatch.core import (
 )  # fmt: skip
 from dispatch.dispatcher.key_guards import ExcludeDispatchKeyGuard
 from dispatch.dispatcher.observer import Watcher
+from dispatch.dispatcher.printing import TABLE
 from dispatch.errors import ArgumentError
 from dispatch.library import Library, register_array_type
 
@@ -234,7 +235,7 @@ def test_in_a_notebook_it_is_a_table():
         return x
 
     html = f.explain("<")._repr_html_()
-    assert html.startswith("<table><caption>explainingtests::f(x: str)</caption></table><p>The call is refused")
+    assert html.startswith(f"{TABLE}<caption>explainingtests::f(x: str)</caption></table><p>The call is refused")
     html = stacked().explain(X)._repr_html_()
     assert html.count("<tr>") == 1
     assert "<td>kernel<br>not kernel" in html

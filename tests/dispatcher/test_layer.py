@@ -54,10 +54,10 @@ def named(name):
 
 def test_a_new_layer_brings_its_own_verb_and_answers_for_every_operator(naming):
     out = ops.np.add(ops.np.sin(named("a")), named("b"))
-    assert out.data == "add(sin(a), b)"
+    assert out.kept == "add(sin(a), b)"
     assert np.array_equal(out.value, np.sin(A) + A)
     scale.register_naming(lambda x, factor, shift: f"scaled {x}", suffix="!")
-    assert scale(named("a"), 3.0).data == "scaled a!"
+    assert scale(named("a"), 3.0).kept == "scaled a!"
     assert scale.register_naming.__name__ == "register_naming"
     assert "naming" in repr(scale)
 
@@ -71,7 +71,7 @@ def test_the_verb_is_a_decorator_and_gives_the_rule_back(naming):
         return f"{x} + 1"
 
     assert shifted.register_naming(suffix="?")(rule) is rule
-    assert shifted(named("a")).data == "a + 1?"
+    assert shifted(named("a")).kept == "a + 1?"
 
 
 def test_the_newest_rule_counts_and_taking_it_away_brings_back_the_one_before(naming):
@@ -81,12 +81,12 @@ def test_the_newest_rule_counts_and_taking_it_away_brings_back_the_one_before(na
 
     first = stacked.register(naming, lambda x: "first")
     second = stacked.register(naming, lambda x: "second")
-    assert stacked(named("a")).data == "second"
+    assert stacked(named("a")).kept == "second"
     stacked.unregister(second)
-    assert stacked(named("a")).data == "first"
+    assert stacked(named("a")).kept == "first"
     stacked.unregister(second)
     stacked.unregister(first)
-    assert stacked(named("a")).data == "stacked(a)"
+    assert stacked(named("a")).kept == "stacked(a)"
 
 
 def test_a_name_and_a_key_belong_to_one_layer(naming):

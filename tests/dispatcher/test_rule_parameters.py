@@ -197,7 +197,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("rule", TWO.values(), ids=TWO)
 def test_what_can_be_called_with_two(rule):
-    check_count(scale, rule, 2, "its backward", "")
+    check_count(scale, rule, 2, "its backward", str)
 
 
 @pytest.mark.parametrize(("rule", "names"), OTHERS.values(), ids=OTHERS)

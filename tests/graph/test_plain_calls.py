@@ -104,3 +104,24 @@ def test_a_ufunc_stands_for_the_operator_whose_kernel_it_is():
 def test_a_number_in_place_of_the_first_array_has_no_plain_form():
     node = make_fx(lambda y: ops.np.dot(2.0, y))(np.ones(2)).nodes[-1]
     assert plain_call(node) is None
+
+
+def test_a_plain_form_takes_numbers_of_the_planned_dtype(calls):
+    run = program(make_fx(lambda x: calls[0](np.sum(x)), "fake")(np.ones(3)))
+    out, counts = counted(calls, run, np.ones(3))
+    assert (out, counts) == (6.0, (0, 1))
+    assert counted(calls, run, np.ones(3, np.float32))[1] == (1, 0)
+
+
+def test_numbers_in_a_container_are_built_of_too():
+    run = program(make_fx(lambda x: np.stack([x[0], x[1], 2.0]), "fake")(np.ones(2)))
+    assert run(np.array([1.0, 3.0])).tolist() == [1.0, 3.0, 2.0]
+
+
+def test_an_index_that_numpy_refuses_is_refused_by_the_operator():
+    run = program(make_fx(lambda x: x[2], "fake")(np.ones(3)))
+    assert run(np.arange(3.0)) == 2.0
+    with pytest.raises(IndexError, match="out of bounds"):
+        run(np.ones(2))
+    other = np.ones(3, np.float32)
+    assert run(other).dtype == np.float32

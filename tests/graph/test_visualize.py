@@ -55,5 +55,5 @@ def test_html_stands_by_itself_and_is_escaped():
 def test_a_notebook_gets_the_picture_and_the_table():
     graph = make_fx(np.sin)(np.zeros(3))
     assert graph._repr_svg_() == graph.to_svg()
-    assert graph._repr_html_().startswith(f"<div>{graph.to_svg()}<table>")
+    assert graph._repr_html_().startswith(f"<div>{graph.to_svg()}<table style=")
     assert graph._repr_html_().endswith("</table></div>")

@@ -52,6 +52,16 @@ def test_one_operator_for_each_combination_of_what_is_no_array_and_not_too_many(
     assert len(function.made) <= KEPT
 
 
+def test_an_operator_is_one_already():
+    op = wrap(lambda x: x)
+    with pytest.raises(DefinitionError) as caught:
+        wrap(op)
+    assert str(caught.value) == (
+        "wrap makes an operator of a Lists function, and lists::function is one already. Call it on Lists values as it is, or "
+        "write dispatch.interop.lists.export(op)."
+    )
+
+
 def test_a_schema_is_made_of_parameters_without_a_default():
     assert str(wrap(lambda x, y, z=1: x).schema) == "lists::function(Tensor x, Tensor y) -> Tensor"
     with pytest.raises(DefinitionError, match="wrap takes a Lists function, and was given a str"):

@@ -668,6 +668,11 @@ NOTHING: dict[str, Callable[[tuple[int, ...]], Any]] = {
     "x[-1, []]": lambda shape: (-1, np.array([], int)),
     "x[[], []]": lambda shape: (np.array([], int),) * 2,
     "x[:, []]": lambda shape: (slice(None), np.array([], int)),
+    "x[a list]": lambda shape: [],
+    "x[lists]": lambda shape: ([],) * len(shape),
+    "x[..., a list]": lambda shape: (Ellipsis, []),
+    "x[a list of truth values]": lambda shape: [False] * shape[0],
+    "x[False]": lambda shape: False,
     "x[mask]": lambda shape: np.zeros(shape, bool),
     "x[mask of rows]": lambda shape: np.zeros(shape[0], bool),
     "x[0, mask]": lambda shape: (0, np.zeros(shape[-1], bool)),
@@ -696,6 +701,7 @@ def test_what_may_be_written_to_nothing_is_what_numpy_takes(shape: tuple[int, ..
         lambda x, value: dispatch.jvp(f, (x, value), (x, value))[0],
         lambda x, value: dispatch.make_fx(f, "fake")(x, value)(x, value),
         lambda x, value: vmap(f)(np.stack([x] * 3), np.stack([value] * 3))[0],
+        lambda x, value: vmap(f, (0, None))(np.stack([x] * 3), value)[0],
     ]  # fmt: skip
 
     def shape_or_error(way: Callable[[Any, Any], Any], value: tuple[int, ...]) -> Any:

@@ -30,6 +30,21 @@ def test_a_mode(mode: str, options: Any) -> None:
         hold(lambda x, widths=widths: np.pad(x * 1, widths, mode, **options), X)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("of_x", [lambda x: x[0, 1], lambda x: x[:, 0], lambda x: x[:, :2], lambda x: [x[1, 2], 3.0]], ids=["one", "two", "four", "a list"])
+@pytest.mark.parametrize(("mode", "option"), [("constant", "constant_values"), ("linear_ramp", "end_values")])
+def test_what_pads_has_derivatives_too(mode: str, option: str, of_x: Any, dtype: str) -> None:
+    for widths in WIDTHS[1:]:
+        if dtype == "f8":
+            hold(lambda x, widths=widths: np.pad(x * 1, widths, mode, **{option: of_x(x)}), X)
+            continue
+        x = X.astype(dtype)
+        t = dispatch.tensor(x, requires_grad=True)
+        found, expected = [np.pad(y, widths, mode, **{option: of_x(y)}) for y in (t, x)]
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_array_equal(dispatch.detach(found), expected)
+
+
 @pytest.mark.parametrize(("mode", "options"), MODES)
 def test_the_values_and_layouts_are_numpys_to_the_bit(mode: str, options: Any) -> None:
     load_rest()

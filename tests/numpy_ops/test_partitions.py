@@ -50,3 +50,20 @@ def test_what_cannot_be_ordered_raises_numpys_errors() -> None:
                 call(value)
             with pytest.raises(ValueError, match=said):
                 dispatch.vmap(call)(np.stack([X, X]))
+
+
+@pytest.mark.parametrize("axis", [0, -1, 1, None])
+@pytest.mark.parametrize("name", ["partition", "argpartition"])
+def test_an_axis_of_a_number_is_what_it_is_to_numpy(name: str, axis: int | None) -> None:
+    f = lambda x: getattr(np, name)(x, 0, axis)
+    x = np.array(2.0)
+    ways = {"fake": lambda x: dispatch.eval_shape(f, x), "vmap": lambda x: dispatch.vmap(f)(x[None])[0], "functionalize": dispatch.functionalize(f)}
+
+    def shape(way: Any) -> Any:
+        try:
+            found = way(x)
+        except np.exceptions.AxisError as error:
+            return type(error)
+        return found.shape, found.dtype
+
+    assert {way: shape(run) for way, run in ways.items()} == dict.fromkeys(ways, shape(f))

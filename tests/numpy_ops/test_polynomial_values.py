@@ -103,3 +103,9 @@ def test_polynomials_of_several_variables_are_sums_over_powers():
 def test_what_numpy_does_not_hand_over_says_what_to_write():
     with pytest.raises(ConversionError, match="a NumPy array was asked of a tracked value"):
         np.polynomial.polynomial.polyval(1.0, dispatch.tensor([1.0, 2.0], requires_grad=True))
+
+
+def test_lengths_of_an_open_size_and_a_number_agree() -> None:
+    f = lambda y: np.polyfit(np.arange(3.0), np.ravel(y)[:3], 1)
+    y = np.array([[1.0, 2.0, 4.0]])
+    np.testing.assert_allclose(dispatch.make_fx(f, "symbolic")(y)(y), f(y))

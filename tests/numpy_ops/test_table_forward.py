@@ -212,3 +212,25 @@ def test_the_deviation_of_one_number_is_constant_in_every_order(x):
 
     for second in (dispatch.hessian(f), dispatch.jacfwd(dispatch.jacfwd(f)), dispatch.jacrev(dispatch.jacrev(f))):
         assert not np.any(second(x))
+
+
+CLOSED = {
+    "var": (np.var, {}), "var of an axis": (np.var, {"axis": 0, "ddof": 1}), "std": (np.std, {"axis": 1, "keepdims": True}),
+    "norm": (np.linalg.norm, {}), "norm of rows": (np.linalg.norm, {"axis": 1}), "vector_norm": (np.linalg.vector_norm, {"axis": 0}),
+    "matrix_norm": (np.linalg.matrix_norm, {}), "dot": (lambda x: np.dot(x, np.ones((3, 2))), {}),
+    "einsum": (lambda x: np.einsum("ij,jk->ik", x, np.ones((3, 2))), {}), "einsum of both": (lambda x: np.einsum("ij,kj->ik", x, x), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("name", CLOSED)
+def test_the_closed_rules_of_both_modes_fit_each_other(name: str, kind: str) -> None:
+    function, options = CLOSED[name]
+    x = (np.arange(6.0).reshape(2, 3) ** 2 - 3 + (1j * np.arange(6).reshape(2, 3) if kind[0] == "c" else 0)).astype(kind)
+    t, f = like(x), partial(function, **options)
+    out, found = dispatch.jvp(f, (x,), (t,))
+    assert np.array_equal(out, f(x))
+    assert (out.dtype, out.shape) == (found.dtype, found.shape)
+    g = like(out)
+    (pulled,) = dispatch.vjp(f, x)[1](g)
+    assert np.isclose(np.vdot(g, found).real, np.vdot(pulled, t).real, rtol=1e-4)

@@ -65,7 +65,7 @@ REFUSED = {
         vars(Model)["made"],
         "a classmethod was given, which is an attribute of a class. An operator is a function: write a function beside the class.",
     ),
-    "property": (property(lambda x: x), "a kernel is a function, and a property was given."),
+    "property": (property(lambda x: x), "a property was given, which is an attribute of a class. An operator is a function: write one of what it reads."),
     "array": (np.ones(2), "a kernel is a function, and an ndarray was given."),
 }
 
@@ -120,7 +120,7 @@ RETURNED = {
         "None",
         " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None.",
     ),
-    "an object": (lambda x: object(), "an object", ""),
+    "an object": (lambda x: object(), "an object", " builtins.object is no array type that is known here."),
 }
 
 

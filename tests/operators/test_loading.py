@@ -79,12 +79,17 @@ def test_nothing_is_defined_for_being_listed():
         ("loaded_here", "", "there is no module 'loaded_here'. For the file write ./loaded_here.py."),
         ("./loaded_bad.py", "x = 1\nraise ValueError('no luck')\n", "importing ./loaded_bad.py raised ValueError: no luck"),
         ("./loaded_exit.py", "import sys\nsys.exit(3)\n", "importing ./loaded_exit.py raised SystemExit: 3"),
+        ("./loaded_folder", None, "./loaded_folder is a folder without an __init__.py, so no package. Name a file in it: loaded_folder/f.py."),
+        (".", None, ". is a folder without an __init__.py, so no package. Name a file in it: f.py."),
+        ("./loaded_notes.txt", "", "loaded_notes.txt is no file of Python, whose name ends in .py."),
         ("loaded_nowhere", None, "No module named 'loaded_nowhere'"),
     ],
 )
 def test_what_cannot_be_imported_says_why(folder, monkeypatch, module, text, said):
     if text is not None:
-        (folder / f"{module.removeprefix('./').removesuffix('.py')}.py").write_text(text)
+        name = module.removeprefix("./")
+        (folder / (name if "." in name else f"{name}.py")).write_text(text)
+    (folder / "loaded_folder").mkdir()
     if module == "loaded_here":  # a working directory that a module is not found in
         monkeypatch.setattr("dispatch.operators.loading.os.getcwd", lambda: str(folder / "nothing"))
         monkeypatch.setattr(sys, "path", [path for path in sys.path if path])

@@ -43,7 +43,7 @@ def test_what_an_operator_is():
     assert resolve("np::sin") is ops.np.sin
     with pytest.raises(ArgumentError) as caught:
         register_fake(double, fake)
-    assert str(caught.value) == "an operator or its name, 'ns::name', is asked for, and a function was given."
+    assert str(caught.value) == "an operator or its name, 'ns::name', is asked for, and a function was given. Make one of it: custom_op(\"mylib::double\", f, mutates_args=())."
     with pytest.raises(OperatorNotFoundError, match=r"there is no operator np::sine. Did you mean 'sin"):
         register_vmap("np::sine", fake)
 

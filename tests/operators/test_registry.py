@@ -1,7 +1,9 @@
 """Operators are defined, defined again, given a second name and removed."""
 
+import gc
 import importlib
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -269,3 +271,86 @@ def test_a_second_name_that_is_taken():
     with pytest.raises(DefinitionError):
         alias(ops.np.sin, "abs")
     alias(ops.np.absolute, "abs")  # once more is no harm
+
+
+# -- what operators share, and how much one takes --------------------------------------------------------------------------
+
+ALONE = ["Tensor x, int n=1", "Tensor x, (int, str) n", "Tensor[] xs", "str? device"]  # a default, parts, or an option
+
+
+@pytest.mark.parametrize("words", ["Tensor x", "Tensor x, *, int n", "Tensor(a!) x, /", "int n, str device", *ALONE])
+def test_operators_share_the_checks_of_arguments_that_are_words_and_no_others(words):
+    returns = "Tensor" if "Tensor" in words else "int"
+    one, two = (build(Schema.parse(f"operatortests::{name}({words}) -> {returns}")) for name in ("one", "two"))
+    assert (one.arguments is two.arguments) == (words not in ALONE)
+    assert one.outputs is two.outputs
+    for op in (one, two):
+        given = [(a.name, (a.default,) if a.has_default else ()) for a in op.schema.arguments]
+        assert given == list(zip(op.arguments.names, op.arguments.defaults, strict=True))
+        assert op.arguments.positional == len(op.schema.positional)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("(Tensor x) -> Tensor", "(Tensor y) -> Tensor"),
+        ("(Tensor x) -> Tensor", "(Tensor(a!) x) -> Tensor"),
+        ("(Tensor x, int n) -> Tensor", "(Tensor x, float n) -> Tensor"),
+        ("(Tensor x, int n) -> Tensor", "(Tensor x, *, int n) -> Tensor"),
+        ("(Tensor x, int n) -> Tensor", "(Tensor x, /, int n) -> Tensor"),
+    ],
+)
+def test_arguments_that_differ_in_a_word_or_a_mark_are_not_shared(one, two):
+    one, two = (build(Schema.parse(f"operatortests::op{text}")) for text in (one, two))
+    assert one.arguments is not two.arguments
+
+
+@pytest.mark.parametrize("returns", ["(Tensor, Tensor)", "(Tensor, Residual)", "Tensor(a!)", "int", "()"])
+def test_outputs_that_differ_are_not_shared(returns):
+    one, two = (build(Schema.parse(f"operatortests::op(Tensor(a!) x) -> {text}")) for text in ("Tensor", returns))
+    assert one.outputs is not two.outputs
+
+
+def test_an_operator_takes_no_more_than_2_kib_beyond_its_functions():
+    def functions():
+        def kernel(x: np.ndarray) -> np.ndarray:
+            return x * 1
+
+        kernel.__annotations__  # a dict of the function's own, made when it is asked for
+        return kernel, lambda x: x, lambda ctx, inputs, output: None, lambda ctx, g: g
+
+    def defined(name, kernel, fake, setup_context, backward):
+        op = custom_op(f"operatortests::{name}", kernel, mutates_args=())
+        op.register_fake(fake)
+        op.register_autograd(backward, setup_context=setup_context)
+
+    defined("warm", *functions())
+    count = 200
+    given = [functions() for _ in range(count)]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for i, rules in enumerate(given):
+            defined(f"sized_{i}", *rules)
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held / count <= 2048
+
+
+def test_the_names_of_all_overloads_are_found_from_each():
+    one = define("operatortests::listed(Tensor x) -> str", lambda x: "")
+    assert one.overloads() == ["default"]
+    two = define("operatortests::listed.more(Tensor x, int n) -> str", lambda x, n: "")
+    assert one.overloads() == two.overloads() == ["default", "more"]
+    remove(one)
+    assert two.overloads() == ["more"]
+    assert build(Schema.parse("operatortests::of_no_name(Tensor x) -> str")).overloads() == []
+
+
+def test_an_operator_counts_its_definitions():
+    op = define("operatortests::epochs(Tensor x) -> str", lambda x: "")
+    assert op.epoch == 1
+    define("operatortests::epochs(Tensor x) -> str", lambda x: "")
+    assert op.epoch == 2

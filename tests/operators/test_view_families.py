@@ -24,7 +24,7 @@ def value():
 @pytest.mark.parametrize("kernel", [lambda x: x[1:], lambda x: x.copy(), lambda x: x, lambda x: x[1:][::2], lambda x: x.copy()[1:]])
 def test_what_shares_memory_is_a_view_and_an_operator_that_writes_always_makes_one(value, kernel, mutable):
     x, others = value(np.arange(6.0)), []
-    run = viewing_kernel(OP, lambda x, index: value(kernel(x.value)), DualTensor, 0, mutable, lambda *call: others.append(call))
+    run = viewing_kernel(OP, (), lambda x, index: value(kernel(x.value)), DualTensor, 0, mutable, lambda *call: others.append(call))
     y = run(x, "index")
     shared = mutable or np.shares_memory(x.value, y.value)
     assert (type(y.family) is View, type(x.family) is Family) == (shared, shared)
@@ -38,20 +38,20 @@ def test_what_shares_memory_is_a_view_and_an_operator_that_writes_always_makes_o
 def test_what_gives_back_its_argument_is_no_view_of_it(value):
     x = value(np.arange(6.0))
     for mutable in (False, True):
-        assert viewing_kernel(OP, lambda x: x, DualTensor, 0, mutable, making.said)(x) is x
+        assert viewing_kernel(OP, (), lambda x: x, DualTensor, 0, mutable, making.said)(x) is x
     assert x.family is None
 
 
 def test_every_other_call_is_handed_on(value):
     x, others = value(np.arange(6.0)), []
     for place, out, given in ((-1, x, x), (0, x.value, x), (0, x, x.value), (0, [x], x), (0, x, [x])):
-        run = viewing_kernel(OP, lambda _, out=out: out, DualTensor, place, False, lambda *call: others.append(call))
+        run = viewing_kernel(OP, (), lambda _, out=out: out, DualTensor, place, False, lambda *call: others.append(call))
         assert run(given) is out
         assert others.pop() == (out, (given,))
     inner = value(np.zeros(2))
     with Level("outer") as level:
         outer = wrap(DualTensor, inner, level)
-        run = viewing_kernel(OP, lambda _: outer, DualTensor, 0, False, lambda *call: others.append(call))
+        run = viewing_kernel(OP, (), lambda _: outer, DualTensor, 0, False, lambda *call: others.append(call))
         run(outer)
         assert others == [(outer, (outer,))]
 

@@ -235,7 +235,6 @@ def test_infer_schema_is_torchs_with_int_for_symint(mutates_args):
     [
         (("x",), "(Tensor(a0!) x, /, Tensor y"),
         (["y", "out"], "(Tensor x, /, Tensor(a1!) y, int n=0, *, float value, Tensor(a4!)? out=None)"),
-        ({"y": 1}, "(Tensor x, /, Tensor(a1!) y"),
         ((name for name in "xy"), "(Tensor(a0!) x, /, Tensor(a1!) y, int n=0, *, float value, Tensor? out"),
         ("unknown", "(Tensor(a0!) x, /, Tensor(a1!) y, int n=0, *, float value, Tensor(a4!)? out=None)"),
     ],

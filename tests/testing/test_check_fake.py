@@ -91,7 +91,7 @@ def test_strides_of_length_one_and_of_empty_arrays_do_not_count(shape):
 
 def test_a_wrong_number_of_outputs_is_caught():
     op = with_fake(lambda x: np.empty(3), lambda x: (x * 2, x * 3), "(Tensor x) -> (Tensor, Tensor)")
-    assert "its fake rule returned an ndarray, and the schema says 2." in fake_fault(op)
+    assert "its fake rule returned an ndarray, and the schema says 2: return a tuple of 2." in fake_fault(op)
     lists = with_fake(lambda x: [np.empty_like(A)], lambda x: [x * 2, x * 3], "(Tensor x) -> Tensor[]")
     assert fake_fault(lists) == (
         "output 0 is [an array] by RULE, and [an array, an array] by KERNEL (x: float64[2, 3]). "

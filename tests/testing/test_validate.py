@@ -157,9 +157,12 @@ def test_a_write_is_refused_by_numpy_and_the_note_says_why():
 
     with pytest.raises(ValueError, match="read-only") as caught:
         fully(define("(Tensor x) -> Tensor", kernel), A.copy())
+    assert caught.value.__notes__[1] == (
+        "'x' came read-only, as the values of a gradient do, and nothing says that the kernel writes there. Compute on a copy, or "
+        "declare it in mutates_args."
+    )
     assert caught.value.__notes__[-1] == (
-        "validate('full') hands arguments on as read-only views where nothing says that the kernel writes to them. "
-        "Compute on a copy, or name the argument in mutates_args."
+        "validate('full') hands arguments on as read-only views where nothing says that the kernel writes to them."
     )
 
 
@@ -292,7 +295,7 @@ def test_a_level_that_there_is_not():
     )
     assert (
         said(lambda: validate(2), ArgumentError)
-        == "validate: there is no such level. an int was given. Levels: off, default, full."
+        == "validate: a level is text, and an int was given. Levels: off, default, full."
     )
 
 

@@ -236,9 +236,9 @@ def pulled_back(f: Function, values: list[Any], cotangent: Any) -> list[Any]:
         out = f(*inside)
         found = {}
         if isinstance(out, Tensor) and out.level is level:
-            found = run_backward((out.data,), (cotangent,), level, False, False)
+            found = run_backward((out.kept,), (cotangent,), level, False, False)
         return [
-            None if x is value else found[x.data] if x.data in found else zeros(x.data.layout, value)
+            None if x is value else found[x.kept] if x.kept in found else zeros(x.kept.layout, value)
             for x, value in zip(inside, values, strict=True)
         ]
 
@@ -248,5 +248,5 @@ def pushed_forward(f: Function, values: list[Any], tangents: list[Any]) -> Any:
     with Level("pushforward") as level:
         out = f(*[x if t is None else wrap(DualTensor, x, level, t) for x, t in zip(values, tangents, strict=True)])
         if isinstance(out, Tensor) and out.level is level:
-            return out.data
+            return out.kept
         return zeros((out.shape, out.dtype), out)

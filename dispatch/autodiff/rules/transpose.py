@@ -84,7 +84,7 @@ def _pulling(op: OpOverload, opacity: Opacity | None) -> Kernel:
                 if isinstance(x, Tensor) and x.rank == like.rank:
                     flat[i] = track(x.value, level)
                     inputs.append(flat[i])
-                    tangents.append(x.data)
+                    tangents.append(x.kept)
             found = whole(*unflatten(args, flat))
             out, kept = (found[:-1], found[-1:]) if residual else (found, ())
             flat = leaves(out)
@@ -103,11 +103,11 @@ def _pushed(
     outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents: list[Any], level: Level, opacity: Opacity | None
 ) -> list[Any]:
     """The tangent of each output of what was recorded at a level, None where it is zero."""
-    edges, ends = [y.data for y in outputs], [x.data for x in inputs]
+    edges, ends = [y.kept for y in outputs], [x.kept for x in inputs]
 
     def pulled_back() -> list[Any] | None:
         with Level("cotangent") as linear:
-            cotangents = [track(zeros(y.data.layout, y.value), linear) for y in outputs]
+            cotangents = [track(zeros(y.kept.layout, y.value), linear) for y in outputs]
             found = run_backward(edges, cotangents, level, True, False)
             return _recorded_back(map(found.get, ends), tangents, linear, cotangents)
 
@@ -161,7 +161,7 @@ def _transposed(op: OpOverload, given: Any, opacity: Opacity | None) -> Rule:
                 dual = wrap(DualTensor, np.zeros(()), level)
                 out = with_tangents(op, dual, output, rule(filled, output, *args), by_row=by_row)
                 out = out[:-1] if op.outputs.residual else out
-                return [x.data if isinstance(x, Tensor) and x.level is level else None for x in leaves(out)]
+                return [x.kept if isinstance(x, Tensor) and x.level is level else None for x in leaves(out)]
 
         def pulled_back() -> list[Any] | None:
             with Level("tangent") as linear:
@@ -198,10 +198,10 @@ def _recorded_back(
         if x is not None:
             if not isinstance(x, Tensor) or x.level is not linear:
                 return None
-            edges.append(x.data)
+            edges.append(x.kept)
             flowing.append(seed)
     found = run_backward(edges, flowing, linear, False, False)
-    return [found.get(x.data) for x in given]
+    return [found.get(x.kept) for x in given]
 
 
 def _unless_opaque(recorded: Callable[[], list[Any] | None], opacity: Opacity | None) -> list[Any] | None:

@@ -14,7 +14,7 @@ from ...core import OBSERVE, Definition, DispatchKey, OpOverload, Tensor, active
 from ...core.pytree import leaves
 from ...core.source import line
 from ...dispatcher.observer import Watcher, watchers
-from ...errors import GradientError
+from ...errors import ArgumentError, GradientError, kind_of
 from .cotangents import input_of
 from .node import Node, next_order
 
@@ -51,6 +51,10 @@ class detect_anomaly(Watcher):
 
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__()
+        if callable(check_nan):
+            raise ArgumentError(
+                f"detect_anomaly is a with block, and {kind_of(check_nan)} was given. Write `with detect_anomaly(): f(x)`."
+            )
         self.check_nan = check_nan
 
     def watch(
@@ -61,7 +65,7 @@ class detect_anomaly(Watcher):
         before = next_order()
         out = proceed()
         for x in leaves((out, args)):
-            node = getattr(x, "data", None) if isinstance(x, Tensor) else None
+            node = getattr(x, "kept", None) if isinstance(x, Tensor) else None
             node = getattr(node, "node", node)
             if isinstance(node, Node) and node.order < before and node.place is None:
                 node.place = str(line())

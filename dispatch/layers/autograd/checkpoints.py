@@ -90,10 +90,10 @@ def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
         if level is None or not made:
             return result
         node: Recomputed = new_node(Recomputed, OPERATOR, level, _again, _read_since(begin, made), None, saved, None)
-        node.layouts = tuple(x.data.layout for x in made)
+        node.layouts = tuple(x.kept.layout for x in made)
         note_line(node)
         for number, x in enumerate(made):
-            rewrite(x, x.value, Output(node, number, x.data.layout))
+            rewrite(x, x.value, Output(node, number, x.kept.layout))
         return result
 
     return checkpointed
@@ -107,11 +107,11 @@ def _again(node: Recomputed, grads: dict[int, Any], create_graph: bool) -> list[
     with Setting(AUTOGRAD, quiet):
         result = f(*mapped(protect, args), **mapped(protect, keywords))
     made = _made_since(begin, [x for x in leaves(result) if isinstance(x, TrackedTensor)], node.level)
-    if tuple(x.data.layout for x in made) != node.layouts:
+    if tuple(x.kept.layout for x in made) != node.layouts:
         raise _differs(f, "gave results of other shapes or dtypes")
     if set(map(key_of, _read_since(begin, made))) != set(map(key_of, edges)):
         raise _differs(f, "read other tracked values")
-    roots = [made[number].data for number in grads]
+    roots = [made[number].kept for number in grads]
     return gradients_at(edges, roots, list(grads.values()), node.level, create_graph, create_graph)
 
 

@@ -73,7 +73,7 @@ cdef class Context(Node):
         return needed(self.inputs)
 
     def save_for_backward(self, *tensors):
-        """Keep arrays for the backward, which reads them as `ctx.saved_tensors`. A second call replaces the first.
+        """Keep arrays for the backward, which reads them as `ctx.saved_tensors`. It is called once, with all of them.
 
         A later write would change the gradient, so a small writeable array is copied, and a large one is read-only until the
         backward has run.
@@ -82,6 +82,12 @@ cdef class Context(Node):
         ----------
         *tensors : array, None, or a list, dict or record of these
         """
+        if self.form != NOTHING_SAVED:
+            raise GradientError(
+                f"{self.op.name}: save_for_backward was called a second time, and keeps the arrays of one call. Give it all of "
+                "them at once: ctx.save_for_backward(x, y).",
+                operator=self.op.name,
+            )
         # The common case, inputs and small arrays, is settled in C; an output, a list or a large array takes the long way.
         kept = None if self.multiple else settled(tensors, self, COPIED_BYTES)
         self.form = ANY if kept is None else PLAIN
@@ -166,7 +172,7 @@ cdef tuple needed(inputs):
 
 cdef Py_ssize_t number_of(Context node, x):
     """Which output of a node a value is, or -1."""
-    edge = x.data if isinstance(x, TrackedTensor) else None
+    edge = x.kept if isinstance(x, TrackedTensor) else None
     if edge is node:
         return 0
     return (<Output>edge).number if isinstance(edge, Output) and (<Output>edge).node is node else -1

@@ -9,6 +9,8 @@ from ...errors import GradientError, kind_of
 from ...operators.prims import add
 from ..derivatives import fitted as of_layout
 
+NUMBERS = "biufc"  # kinds of dtypes
+
 
 def added(grad: Any, other: Any) -> Any:
     """Return the sum of two gradients, in an array that nobody else holds."""
@@ -18,6 +20,13 @@ def added(grad: Any, other: Any) -> Any:
 
 def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
     """Return a gradient summed and cast to the shape and dtype of its input, if broadcasting explains the difference."""
+    of = getattr(grad, "dtype", None)
+    if of is not None and of.kind not in NUMBERS and hasattr(type(node), "save_for_backward"):
+        raise GradientError(
+            f"{node.op.name}: its backward gave an array of dtype {of} for {input_of(node, edges, target)}. A gradient is of "
+            f"numbers: write astype({target.layout[1].name!r}) there.",
+            operator=node.op.name,
+        )
     made = of_layout(grad, target.layout, summed=True)
     if made is not None:
         written = hasattr(type(node), "save_for_backward")  # by a user: in a row's formula the real part is what is meant

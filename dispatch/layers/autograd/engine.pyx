@@ -72,7 +72,7 @@ cdef int accumulate(Leaf leaf, grad) except -1:
 
 def grad_of(x):
     """The gradient that a tracked value keeps, or None."""
-    edge = (<Wrapped?>x).data
+    edge = (<Wrapped?>x).kept
     if type(edge) is Leaf:
         return (<Leaf>edge).gradient
     return x.retained.grad if hasattr(x, "retained") else None
@@ -80,7 +80,7 @@ def grad_of(x):
 
 def set_grad(x, value):
     """Let a tracked value keep a gradient."""
-    edge = (<Wrapped?>x).data
+    edge = (<Wrapped?>x).kept
     if value is not None and getattr(value, "shape", None) != x.shape:
         given = f"one of shape {value.shape}" if hasattr(value, "shape") else kind_of(value)
         raise GradientError(f"x.grad is an array of the shape of x, {x.shape}, or None, and was given {given}.")

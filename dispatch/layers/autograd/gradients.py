@@ -69,12 +69,12 @@ def grad(
     level = found[0].level
     values = checked_inputs(inputs, level, "autograd.grad")
     keep = create_graph if retain_graph is None else retain_graph
-    grads = gradients_at([x.data for x in values], [y.data for y in found], seeds, level, keep, create_graph)
+    grads = gradients_at([x.kept for x in values], [y.kept for y in found], seeds, level, keep, create_graph)
     grads.reverse()
     made: list[Any] = []
     taken: set[Any] = set()
     for place, x in enumerate(values):
-        grad, edge = grads.pop(), x.data
+        grad, edge = grads.pop(), x.kept
         if grad is None and not (allow_unused or materialize):
             raise GradientError(
                 f"autograd.grad was asked for a gradient at inputs{path_of(inputs, place)}, of shape {x.shape} and "
@@ -122,7 +122,7 @@ def backward(
     array([1., 5.])
     """
     found, seeds = _begun(tensors, grad_tensors, "autograd.backward")
-    roots, level = [y.data for y in found], found[0].level
+    roots, level = [y.kept for y in found], found[0].level
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is not None:
         add_at(inputs, roots, seeds, level, keep, create_graph)
@@ -151,7 +151,7 @@ def nbytes(*values: Any) -> int:
     >>> dispatch.autograd.nbytes(x + 1), dispatch.autograd.nbytes(np.sin(x))
     (0, 8000)
     """
-    edges = [x.data for x in leaves(values) if isinstance(x, TrackedTensor)]
+    edges = [x.kept for x in leaves(values) if isinstance(x, TrackedTensor)]
     return kept_bytes(nodes_from([edge.node if isinstance(edge, Output) else edge for edge in edges]))
 
 

@@ -92,7 +92,7 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
             result = recorded(*args)
         except BaseException:
             for x in given:  # half written, perhaps: no backward may take it for what it was
-                rewrite(x, x.value, x.data if atomic else _end(op, x.level, x.data.layout, _half_written))
+                rewrite(x, x.value, x.kept if atomic else _end(op, x.level, x.kept.layout, _half_written))
             raise
         outputs = [result] if single else list(result)
         made = outputs[:1] if alone else new_values(form, args, outputs)
@@ -120,7 +120,7 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
         for x in given.values():
             freeze(x.value)
     for key, x in own.items():
-        if not has_layout(fresh[key], x.data.layout):
+        if not has_layout(fresh[key], x.kept.layout):
             raise GradientError(
                 f"{op.name} changes the shape of {target_name(op, args, x)} under no_grad, where a tracked value keeps its "
                 "place on the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
@@ -164,16 +164,16 @@ def _replaced(x: Any, fresh: dict[int, Any]) -> Any:
 def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
     """Let a written value stand for the result of the functional form."""
     if type(new) is TrackedTensor and new.rank == x.rank:
-        rewrite(x, new.value, new.data)
+        rewrite(x, new.value, new.kept)
     else:  # the rule says that it has no derivative
-        rewrite(x, new, _end(op, x.level, x.data.layout, _nothing))
+        rewrite(x, new, _end(op, x.level, x.kept.layout, _nothing))
     keep_retained(x)
     x.writes += 1
 
 
 def _renew(x: TrackedTensor, new: Any) -> None:
     """Give a value other elements, and keep its place on the tape."""
-    rewrite(x, new, x.data)
+    rewrite(x, new, x.kept)
     x.writes += 1
 
 
@@ -204,14 +204,14 @@ def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], written: 
         if not isinstance(x, TrackedTensor) or x.rank != like.rank:
             if inexact_layout(x) is not None:
                 raise _lost(op, args, x, like)
-        elif type(base_of(x).data) is Leaf:
+        elif type(base_of(x).kept) is Leaf:
             raise _leaf(op, args, x)
         else:
             check_target(op, args, x, written[:i], WORDS)
 
 
 def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
-    what = "a leaf" if type(x.data) is Leaf else "a view of a leaf"
+    what = "a leaf" if type(x.kept) is Leaf else "a view of a leaf"
     return GradientError(
         f"{op.name}: {target_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that "
         f"is the gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer "

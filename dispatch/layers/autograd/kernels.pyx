@@ -17,7 +17,7 @@ from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
 from .node cimport Output, Pull
-from .record cimport dispatch_made, fill, layout_of, record, wrapped
+from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
 from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
@@ -50,7 +50,7 @@ cdef enum:
     PROTECTED = 1                           # an argument that the caller could write to
     LIST = 2                                # a list of these
     LAYOUT = 3                              # an argument's shape and dtype
-    OUT = 4                                 # the result
+    OUT = 4                                 # the result; of several a tuple
 
 
 cdef class Plan:
@@ -127,10 +127,12 @@ def row_kernel(plan_for not None, op not None, whole not None):
     `plan_for` makes the Plan for a set of tracked arguments, an int with bit i for argument i.
     """
     cdef dict plans = {}
+    cdef bint several = len(op.schema.returns) > 1
 
     def kernel(*args):
         cdef Plan plan
         cdef Wrapped like
+        cdef tuple layouts
         out, like, values, data, own, quiet = taken_off(whole, args)
         if like is None or (quiet is not None and quiet.covers(like.level.number)):
             return out                      # nothing is tracked: the kernel itself was asked for
@@ -139,8 +141,14 @@ def row_kernel(plan_for not None, op not None, whole not None):
             plan = plans.setdefault(own, plan_for(own))
         if plan.rule is None:
             return out
-        return record(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
-                      plan.save(values, out))
+        edges = edges_of(data) if plan.lists else None
+        if not several:
+            return record(TrackedTensor, op, plan.rule, out, like, data, edges, plan.save(values, out))
+        layouts = tuple([inexact_layout(x) for x in out])
+        if not any(layouts):
+            return out
+        saved = plan.save(values, tuple([protected(x) if layout is None else x for x, layout in zip(out, layouts)]))
+        return record_several(TrackedTensor, op, plan.rule, tuple(out), layouts, like, data, edges, saved)
 
     return kernel
 

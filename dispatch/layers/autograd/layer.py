@@ -26,7 +26,13 @@ from .kernels import user_kernel
 from .opaque_backward import operator_of
 from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
-from .user_rules import Rule, takes_keywords
+from .user_rules import KEYWORDS_APART, Rule
+
+SETUP = ("ctx", "inputs", "output")  # the parameters of a setup_context
+CALLED = {  # by whether it takes the keyword-only inputs apart
+    False: "It is called with three arguments: setup_context(ctx, inputs, output).",
+    True: "It is called with four arguments: setup_context(ctx, inputs, keyword_only_inputs, output).",
+}
 
 
 class Autograd(Layer):
@@ -155,20 +161,20 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         )
     form = form_of(op.schema)
     outputs = form.returned.count(-1) - form.residual + len(form.written)
+    check_count(op, rule.backward, 1 + outputs, "its backward", lambda: _backward_is_called(outputs, writes=bool(form.written)))
+    if rule.setup_context is not None:
+        names = parameter_names(rule.setup_context) or ()
+        apart = KEYWORDS_APART in names
+        check_count(op, rule.setup_context, 3 + apart, "setup_context", lambda: CALLED[apart])
+        if names != SETUP and set(names) == set(SETUP):
+            raise DefinitionError(f"{op.name}: setup_context takes ({', '.join(names)}). {CALLED[apart]}", operator=op.name)
+
+
+def _backward_is_called(outputs: int, *, writes: bool) -> str:
     grads = ["g"] if outputs == 1 else [f"g{i}" for i in range(outputs)]
     of = "one output" if outputs == 1 else f"{outputs} outputs"
-    what = " and values that it writes" if form.written and outputs > 1 else ""
-    called = f"It is called with a gradient for {of}{what}: backward({', '.join(['ctx', *grads])})."
-    check_count(op, rule.backward, 1 + outputs, "its backward", called)
-    if rule.setup_context is not None:
-        if takes_keywords(rule.setup_context):
-            called = "It is called with four arguments: setup_context(ctx, inputs, keyword_only_inputs, output)."
-        else:
-            called = "It is called with three arguments: setup_context(ctx, inputs, output)."
-        check_count(op, rule.setup_context, 3 + takes_keywords(rule.setup_context), "setup_context", called)
-        names = parameter_names(rule.setup_context) or ()
-        if set(names) == {"ctx", "inputs", "output"} and names != ("ctx", "inputs", "output"):
-            raise DefinitionError(f"{op.name}: setup_context takes ({', '.join(names)}). {called}", operator=op.name)
+    what = " and values that it writes" if writes and outputs > 1 else ""
+    return f"It is called with a gradient for {of}{what}: backward({', '.join(['ctx', *grads])})."
 
 
 def _ruleless(op: OpOverload) -> Rule:

@@ -39,6 +39,10 @@ cdef class Node:
     cdef void release(self)
 
 
+cdef class NodeOfSeveral(Node):
+    cdef readonly tuple layouts
+
+
 cdef class Output:
     cdef readonly Node node
     cdef readonly Py_ssize_t number

@@ -312,6 +312,10 @@ cdef class Node:
         return f"<{self.name()}>"
 
 
+cdef class NodeOfSeveral(Node):
+    """A recorded call of a row with several outputs; `layouts` has the layout of each, None where that has no gradient."""
+
+
 cdef class Output:
     """One output of a node that has several."""
 

@@ -1,7 +1,8 @@
 """Makes the kernel that records a row of its pullbacks, one for each argument.
 
 The parameters of a pullback name what it reads: `g`, the gradient of the result; `out`, the result; an argument, or an
-argument's `_shape` and `_dtype`; for a list, `_needed`: of which items a gradient is wanted. What no pullback reads is not
+argument's `_shape` and `_dtype`; for a list, `_needed`: of which items a gradient is wanted. Of several results `g` and `out`
+are tuples, and the gradient of one is None where none came in: nothing is computed for it. What no pullback reads is not
 kept. Which pullbacks run depends on which arguments are tracked: for each such set a plan is made once, which says what to
 save and where each parameter is found.
 """
@@ -17,7 +18,7 @@ from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError
 from .kernels import Plan
 from .kernels import row_kernel as compiled
-from .node import Node
+from .node import Node, NodeOfSeveral, Output
 from .tensor import TrackedTensor
 
 
@@ -49,7 +50,7 @@ def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Ke
 VALUE, PROTECTED, LIST, LAYOUT, OUT = range(5)
 PULL = """
 def pull(node, g, create_graph):
-    {names} = node.saved
+    {names} = node.saved{gradients}
     if create_graph:
         data = node.inputs
         {again}
@@ -59,20 +60,20 @@ def pull(node, g, create_graph):
 
 def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     """Return what to record for one set of tracked arguments: bit i of `own` for argument i."""
-    names, schema = op.arguments.names, op.schema.arguments
+    names, schema, single = op.arguments.names, op.schema.arguments, len(op.schema.returns) == 1
     tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
     if not tracked:
         return Plan(None, (), False, len(names), _layout)
     kept: dict[str, tuple[int, int]] = {}  # what is saved: its name in `pull`, its kind, and of which argument it is
     again: list[str] = []
     calls = ["None"] * len(names)
-    scope: dict[str, Any] = {"__name__": __name__, "tracked": _tracked, "flat": _flat}
+    scope: dict[str, Any] = {"__name__": __name__, "tracked": _tracked, "all_tracked": _all_tracked, "flat": _flat}
     for i in tracked:
         reads, scope[f"f{i}"] = rule.by_argument[names[i]]
         calls[i] = f"f{i}({', '.join([_source(op, name, own, kept) for name in reads])})"
     for name in kept:
         if name == "out":
-            again.append("out = tracked(out, node, node)")
+            again.append("out = tracked(out, node, node)" if single else "out = all_tracked(out, node)")
         elif name[0] == "x" and own >> int(name[1:]) & 1:
             again.append(f"{name} = tracked({name}, data[{name[1:]}], node)")
     results = f"({', '.join(calls)},)"
@@ -82,6 +83,7 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     exec(
         PULL.format(
             names=", ".join(kept) or "_",
+            gradients="" if single else f"; g = ({', '.join([f'g.get({i})' for i in range(len(op.schema.returns))])},)",
             again="; ".join(again) or "pass",
             results=f"flat({results}, node.inputs)" if lists else results,
         ),
@@ -128,6 +130,15 @@ def _tracked(value: Any, edge: Any, node: Node) -> Any:
     if type(edge) is list:
         return [_tracked(item, e, node) for item, e in zip(value, edge, strict=True)]
     return wrap(TrackedTensor, value, node.level, edge)
+
+
+def _all_tracked(values: tuple[Any, ...], node: NodeOfSeveral) -> tuple[Any, ...]:
+    """Return the saved results of a row with several, with their history."""
+    layouts = node.layouts
+    return tuple([
+        value if layout is None else wrap(TrackedTensor, value, node.level, Output(node, i, layout))
+        for i, (value, layout) in enumerate(zip(values, layouts, strict=True))
+    ])
 
 
 def _flat(grads: tuple[Any, ...], data: tuple[Any, ...]) -> list[Any]:

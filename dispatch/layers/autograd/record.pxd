@@ -14,5 +14,6 @@ cdef extern from *:
 
 cdef object layout_of(x, tuple inputs)
 cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tuple edges, saved)
+cdef tuple record_several(type wrapper, op, rule, tuple outputs, tuple layouts, Wrapped like, tuple inputs, tuple edges, saved)
 cdef object wrapped(type wrapper, out, Wrapped like, data)
 cdef int fill(Node node, op, Level level, rule, tuple inputs, tuple edges, saved, layout) except -1

@@ -8,7 +8,7 @@ from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_unseen
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
-from .node cimport Leaf, Node, are_hidden, hide, is_inert
+from .node cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
 
 import numpy as np
 
@@ -95,7 +95,7 @@ cdef object wrapped(type wrapper, out, Wrapped like, data):
         return wrap(wrapper, out, like, data, True)
     made = dispatch_made(wrapper, NOTHING)
     made.value = out
-    made.data = data
+    made.kept = data
     made.level = like.level
     made.rank = like.rank
     return made
@@ -126,6 +126,18 @@ cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tupl
     return wrapped(wrapper, out, like, node)
 
 
+cdef tuple record_several(type wrapper, op, rule, tuple outputs, tuple layouts, Wrapped like, tuple inputs, tuple edges, saved):
+    """The results of a call in wrappers with one node; one that can have no gradient, whose layout is None, is itself."""
+    cdef NodeOfSeveral node = dispatch_made(NodeOfSeveral, NOTHING)
+    cdef Py_ssize_t i
+    fill(node, op, like.level, rule, inputs, edges, saved, None)
+    node.layouts = layouts
+    return tuple([
+        outputs[i] if layouts[i] is None else wrapped(wrapper, outputs[i], like, Output(node, i, layouts[i]))
+        for i in range(len(outputs))
+    ])
+
+
 def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
     """`record`, for Python."""
     return record(wrapper, op, rule, out, like, inputs, edges, saved)
@@ -142,7 +154,7 @@ def taken_from(type wrapper not None, function, arrays, Level level not None):
     if type(out) is not wrapper or (<Wrapped>out).level is not level:
         return None, out
     made, out = <Wrapped>out, None
-    edge, value = made.data, made.value
+    edge, value = made.kept, made.value
     if Py_REFCNT(made) == 1:
         made = None
         if is_exact(<PyObject *>value) and is_unseen(<PyObject *>value):

@@ -93,7 +93,7 @@ def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
 def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
     """Return a value of a level whose derivative raises. If a later transform has wrapped it, the value inside is replaced."""
     if isinstance(x, Tensor) and x.rank >= rank_of(level.number, AUTOGRAD):
-        return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
+        return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.kept)
     node = new_node(Node, ctx.op, level, _unrecorded, (), None, None, (x.shape, x.dtype))
     return wrap(TrackedTensor, x, level, node)
 

@@ -39,7 +39,7 @@ def protect(x: Any) -> Any:
     kept = unwritten(x, COPIED_BYTES)
     if kept is not None or x is None:
         return kept
-    return wrap(type(x), protect(x.value), x, x.data) if isinstance(x, Tensor) else protect_large(x)
+    return wrap(type(x), protect(x.value), x, x.kept) if isinstance(x, Tensor) else protect_large(x)
 
 
 def protect_argument(x: Any) -> Any:
@@ -53,7 +53,7 @@ def with_strides_of(x: Any, kept: Any) -> Any:
         return x
     if isinstance(x, Tensor):
         value = with_strides_of(x.value, kept.value)
-        return kept if value is kept.value else wrap(type(x), value, x, x.data)
+        return kept if value is kept.value else wrap(type(x), value, x, x.kept)
     return _copied(x) if type(x) is np.ndarray and kept.strides != x.strides else kept
 
 

@@ -84,14 +84,14 @@ class TrackedTensor(Tensor):
     @property
     def is_leaf(self) -> bool:
         """Whether the tape begins here: no recorded call made the value."""
-        return isinstance(self.data, Leaf)
+        return isinstance(self.kept, Leaf)
 
     @property
     def grad_fn(self) -> Node | None:
         """The recorded call that made the value; None for a leaf."""
-        if isinstance(self.data, Leaf):
+        if isinstance(self.kept, Leaf):
             return None
-        return self.data if isinstance(self.data, Node) else self.data.node
+        return self.kept if isinstance(self.kept, Node) else self.kept.node
 
     grad = property(grad_of, set_grad, doc="The sum of the gradients that backwards gave this value; see the class.")
 
@@ -129,12 +129,12 @@ class TrackedTensor(Tensor):
         if retain_graph is not None or create_graph is not False:
             retain_graph = None if retain_graph is None else check_flag(retain_graph, "retain_graph")
             create_graph = check_flag(create_graph, "create_graph")
-        seed = one(self) if gradient is None and not self.data.layout[0] else seed_of(self, gradient)
+        seed = one(self) if gradient is None and not self.kept.layout[0] else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
-            add_at(inputs, (self.data,), (seed,), self.level, keep, create_graph)
+            add_at(inputs, (self.kept,), (seed,), self.level, keep, create_graph)
         else:
-            add_to_leaves((self.data,), (seed,), self.level, keep, create_graph)
+            add_to_leaves((self.kept,), (seed,), self.level, keep, create_graph)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(grad)` in each backward, with the gradient of this value.
@@ -162,7 +162,7 @@ class TrackedTensor(Tensor):
         """
         check_open(self)
         check_hook(hook)
-        edge = self.data
+        edge = self.kept
         if isinstance(edge, Leaf):
             return Handle(leaf_hooks(edge).values, hook)
         node, number = _place(edge)
@@ -195,12 +195,12 @@ class TrackedTensor(Tensor):
         [2. 4.]
         """
         check_hook(hook)
-        if not isinstance(self.data, Leaf):
+        if not isinstance(self.kept, Leaf):
             raise GradientError(
                 "register_post_accumulate_grad_hook is of leaves, which add up gradients, and this value is the result of an "
                 "operator. Use register_hook."
             )
-        return Handle(leaf_hooks(self.data).after, (weakref.ref(self), hook))
+        return Handle(leaf_hooks(self.kept).after, (weakref.ref(self), hook))
 
     def retain_grad(self) -> None:
         """Keep the gradient of this value in `.grad`, as a leaf does, in the backwards from now on.
@@ -216,10 +216,10 @@ class TrackedTensor(Tensor):
         array([ 6., 12.])
         """
         check_open(self)
-        if not isinstance(self.data, Leaf):
+        if not isinstance(self.kept, Leaf):
             retained = _retained(self)
             if not retained.asked:
-                retain(*_place(self.data), retained)
+                retain(*_place(self.kept), retained)
 
     def item(self, *place: Any) -> Any:
         """Return the one element, or the one at a place, as a Python number, which every derivative takes for a constant.
@@ -250,6 +250,7 @@ class TrackedTensor(Tensor):
     def _number(self) -> Any:
         # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
         note_request()
+        check_open(self)
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
             "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
@@ -269,6 +270,7 @@ class TrackedTensor(Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()
+        check_open(self)
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
             f"lost in silence. {library_advice(ARRAY)}"
@@ -286,8 +288,8 @@ set_rewritable(TrackedTensor, frozen=True)
 def one(x: TrackedTensor) -> Any:
     """Return the gradient of a 0-d value with respect to itself: a read-only 1; a fake for a fake."""
     if isinstance(x.value, (np.ndarray, np.generic)):
-        return _one(x.data.layout[1])
-    return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.data.layout)
+        return _one(x.kept.layout[1])
+    return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.kept.layout)
 
 
 @lru_cache(maxsize=64)
@@ -303,7 +305,7 @@ def _place(edge: Any) -> tuple[Node, int | None]:
 def keep_retained(x: TrackedTensor) -> None:
     """Let a value that was written keep the gradient of its new content, if it was asked to keep one."""
     if hasattr(x, "retained") and x.retained.asked:
-        retain(*_place(x.data), x.retained)
+        retain(*_place(x.kept), x.retained)
 
 
 def _retained(x: TrackedTensor) -> Retained:
@@ -315,15 +317,15 @@ def _retained(x: TrackedTensor) -> Retained:
 def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create_graph: bool) -> None:
     """Run backward, and add to the `.grad` of some values only."""
     values = checked_inputs(inputs, level, "backward")
-    grads = gradients_at([x.data for x in values], roots, seeds, level, keep, create_graph)
-    places = {id(x.data): x for x in values}
-    found = {id(x.data): grad for x, grad in zip(values, grads, strict=True) if grad is not None}
+    grads = gradients_at([x.kept for x in values], roots, seeds, level, keep, create_graph)
+    places = {id(x.kept): x for x in values}
+    found = {id(x.kept): grad for x, grad in zip(values, grads, strict=True) if grad is not None}
     del grads
     while found:
         key, grad = found.popitem()
         x = places[key]
-        if isinstance(x.data, Leaf):
-            add_to_leaf(x.data, grad)
+        if isinstance(x.kept, Leaf):
+            add_to_leaf(x.kept, grad)
         elif not (hasattr(x, "retained") and x.retained.asked):
             _retained(x).add(grad)
 
@@ -355,7 +357,7 @@ def path_of(x: Any, place: int) -> str:
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
     """Return the gradient that a backward begins with."""
     if type(gradient) is np.ndarray:
-        shape, dtype = x.data.layout
+        shape, dtype = x.kept.layout
         if gradient.dtype is dtype and gradient.shape == shape:
             return gradient  # the usual one, spared a microsecond
     if gradient is None:

@@ -16,6 +16,8 @@ from .context import Context
 from .node import Node
 from .tensor import TrackedTensor
 
+KEYWORDS_APART = "keyword_only_inputs"  # torch's name for the parameter of a setup_context that asks for them apart
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
@@ -129,7 +131,7 @@ def _left_out(op: OpOverload, node: Context, count: int) -> int:
 
 def setup_of(op: OpOverload, setup_context: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """A setup_context that is called with three arguments, of one that takes torch's fourth, the keyword-only inputs, apart."""
-    if setup_context is None or not takes_keywords(setup_context):
+    if setup_context is None or KEYWORDS_APART not in (parameter_names(setup_context) or ()):
         return setup_context
     count, names = op.arguments.positional, op.arguments.keyword_names
 
@@ -137,11 +139,6 @@ def setup_of(op: OpOverload, setup_context: Callable[..., Any] | None) -> Callab
         return setup_context(ctx, inputs[:count], dict(zip(names, inputs[count:], strict=True)), output)
 
     return apart
-
-
-def takes_keywords(setup_context: Callable[..., Any]) -> bool:
-    """Whether a setup_context asks for the keyword-only inputs apart, by torch's name for them."""
-    return "keyword_only_inputs" in (parameter_names(setup_context) or ())
 
 
 def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any, found: list[Any]) -> None:

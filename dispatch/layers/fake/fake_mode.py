@@ -160,7 +160,7 @@ class FakeTensorMode(ModeBlock):
                 "Use from_array, which keeps none."
             )
         made = fake_tensor(array.shape, array.dtype, array.strides, "cpu", self, None, isinstance(value, np.generic))
-        made.data = Kept(None, freeze(array))
+        made.kept = Kept(None, freeze(array))
         return made
 
     def captured(self, a: Any) -> FakeTensor:
@@ -194,7 +194,7 @@ class FakeTensorMode(ModeBlock):
                 base = None if owner is a else self._converted(owner, device, static, hold=hold)
                 made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base, isinstance(a, np.generic))
                 if hold and static and a.dtype == bool:
-                    made.data = Kept(base, freeze(a.copy(order="K")))
+                    made.kept = Kept(base, freeze(a.copy(order="K")))
             self._memo.keep(a, layout, made, hold=hold)
             return made
 

@@ -36,7 +36,7 @@ cdef object key_of(object x, object mode, bint symbolic):
     cls = type(x)
     if cls is FakeTensor:
         fake = x
-        if fake.mode is not mode or (fake.data is not None and fake.data.constant is not None):
+        if fake.mode is not mode or (fake.kept is not None and fake.kept.constant is not None):
             raise LookupError
         if symbolic:
             return identities(fake.shape), identities(fake.strides), fake.dtype, fake.device, fake.number
@@ -131,7 +131,7 @@ cdef class Running:
                     forget(x)
         if plain and self.single and Py_TYPE(<PyObject *>out) == FAKES:
             fake = out
-            if fake.mode is mode and fake.data is None and fake.device == "cpu" and self.is_new(fake, args):
+            if fake.mode is mode and fake.kept is None and fake.device == "cpu" and self.is_new(fake, args):
                 return fake if fake.shape else self.noted(fake, args)
         return self.noted(self.results.outputs(out, args, mode, device), args)
 

@@ -97,7 +97,7 @@ def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
     def knowing(*args: Any) -> Any:
         out = kernel(*args)
         for x in args:
-            if type(x) is FakeTensor and x.data is None:  # the usual case, without a walk
+            if type(x) is FakeTensor and x.kept is None:  # the usual case, without a walk
                 return out
         guard = active_mode(FAKE)
         args = faked(op, args, guard.mode if guard is not None else mode_of(args))
@@ -113,7 +113,7 @@ def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
                 off.enter_context(Without(guard))
             result = op.at(DispatchKey.CPU)(*known[:positional], **dict(zip(names, known[positional:], strict=True)))
         for x, found in zip(made, arrays(result), strict=True):
-            x.data = Kept(x.base, freeze(np.asarray(found)))
+            x.kept = Kept(x.base, freeze(np.asarray(found)))
         return out
 
     return knowing

@@ -42,8 +42,10 @@ class Results:
         else:
             if not isinstance(out, (tuple, list)) or len(out) != len(returns):
                 got = f"{len(out)} outputs" if isinstance(out, (tuple, list)) else kind_of(out)
+                count = len(returns)
                 raise FakeTensorError(
-                    f"{op.name}: its fake rule returned {got}, and the schema says {len(returns)}.", operator=op.name
+                    f"{op.name}: its fake rule returned {got}, and the schema says {count}: return a tuple of {count}.",
+                    operator=op.name,
                 )
             made = tuple([self._output(x, args, mode, device, i) for i, x in enumerate(out)])
         if not op.outputs.residual:

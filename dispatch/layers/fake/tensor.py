@@ -69,12 +69,12 @@ class FakeTensor(Fields, Tensor):
     @property
     def base(self) -> "FakeTensor | None":
         """The fake that this one is a view of; None if it owns its memory."""
-        return None if self.data is None else self.data.base
+        return None if self.kept is None else self.kept.base
 
     @property
     def constant(self) -> Any:
         """The one element, or all elements of a mask, as an array, if they are known; otherwise None."""
-        kept = self.data
+        kept = self.kept
         if kept is None or kept.constant is None:
             return None
         base = kept.base
@@ -130,7 +130,7 @@ class FakeTensor(Fields, Tensor):
         base = deepcopy(self.base, memo)
         made = fake_tensor(self.shape, self.dtype, self.strides, self.device, self.mode, base, self.number)
         if (constant := self.constant) is not None:
-            made.data = Kept(made.base, constant)
+            made.kept = Kept(made.base, constant)
         return made
 
     def copy_to(self, made: "FakeTensor") -> None:
@@ -142,10 +142,10 @@ class FakeTensor(Fields, Tensor):
             A fake that has nothing yet.
         """
         copy_fields(self, made)
-        kept = self.data
+        kept = self.kept
         if not self.number:
             base = self if kept is None or kept.base is None else kept.base
-            made.data = Kept(base, None if kept is None or kept.constant is None else self.constant)
+            made.kept = Kept(base, None if kept is None or kept.constant is None else self.constant)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -174,7 +174,7 @@ def fake_tensor(
     strides = contiguous(shape, dtype.itemsize) if strides is None else strides
     made = new_fake(FakeTensor, shape, dtype, strides, device, mode, number or (base is not None and base.number and not shape))
     if base is not None and not base.number:
-        made.data = Kept(memory_of(base))
+        made.kept = Kept(memory_of(base))
         if base.read_only:
             return cast("FakeTensor", unwritable(made))
     return made
@@ -182,23 +182,23 @@ def fake_tensor(
 
 def memory_of(x: FakeTensor) -> FakeTensor:
     """Return the fake that owns the memory of `x`: `x` itself, unless it is a view."""
-    return x if x.data is None or x.data.base is None else x.data.base
+    return x if x.kept is None or x.kept.base is None else x.kept.base
 
 
 def forget(x: FakeTensor) -> None:
     """Forget the known elements of `x` and of all fakes that share its memory, because of a write to `x`."""
     for found in (memory_of(x), x):
-        if found.data is not None:
-            found.data.constant, found.data.version = None, object()
+        if found.kept is not None:
+            found.kept.constant, found.kept.version = None, object()
 
 
 def counted(x: FakeTensor, new: Callable[[], Any], what: Any = "nonzero") -> Any:
     """Return how many elements of `x` count: the same size each time until a write to `x`; `new` makes a new size."""
     root = memory_of(x)
-    memory, own = root.data or Kept(None), x.data or Kept(None)
-    root.data = memory
+    memory, own = root.kept or Kept(None), x.kept or Kept(None)
+    root.kept = memory
     if x is not root:
-        x.data = own
+        x.kept = own
     else:
         own = memory
     if own.counted is None or own.counted[0] is not memory.version:

@@ -96,14 +96,19 @@ def _writing(op: OpOverload) -> Kernel:
     """Return the kernel of an operator that writes. It runs the functional form; written tensors wrap the new values."""
     form, functional = form_of(op.schema), op.functional.whole
     single = len(op.functional.schema.returns) == 1
+    accepted = [(i, op.arguments.checks[i]) for i in form.written]
+    silent = single and not op.schema.returns
 
     def kernel(*args: Any) -> Any:
         state, off = _state(args)
         args = state.lifted(args)
         rank = state.rank
         values = unwrap(args, rank)
+        for i, accept in accepted:
+            if not accept(values[i]):
+                raise refused(op.definition, values, {})
         written = targets(form, args)
-        _check(op, state, args, values, written)
+        _check(op, state, args, written)
         with off:
             result = functional(*values)
             outputs = [result] if single else list(result)
@@ -114,7 +119,7 @@ def _writing(op: OpOverload) -> Kernel:
                     replace(x, value, _put, lambda values: unwrap(values, rank))
                 else:
                     x[...] = value
-        return form.given_back([state.given(x) for x in outputs], args)
+        return None if silent else form.given_back([state.given(x) for x in outputs], args)
 
     return _noted(op, kernel) if op.schema.is_view else kernel
 
@@ -123,11 +128,8 @@ def _put(x: FunctionalTensor, value: Any) -> None:
     rewrite(x, value, None, False)
 
 
-def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], values: tuple[Any, ...], written: list[Any]) -> None:
-    """Raise if the operator itself would raise, or if views could not follow the write."""
-    for i, accept in enumerate(op.arguments.checks):
-        if op.schema.arguments[i].is_write and not accept(values[i]):
-            raise refused(op.definition, values, {})
+def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], written: list[Any]) -> None:
+    """Raise if views could not follow the write."""
     for i, x in enumerate(written):
         if type(x) is not FunctionalTensor:
             continue
@@ -154,8 +156,10 @@ def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], values: tup
 def _check_plain(op: OpOverload, state: Functional, args: tuple[Any, ...], written: list[Any], new: list[Any]) -> None:
     """Raise if a value of another transform would be written to a plain array."""
     for x, value in zip(written, new, strict=True):
+        if not isinstance(value, Tensor):
+            continue
         outside = state.given_of(base_of(x)) if type(x) is FunctionalTensor else x
-        if isinstance(value, Tensor) and outside is not None and not isinstance(outside, Tensor):
+        if outside is not None and not isinstance(outside, Tensor):
             raise WORDS.refused(
                 op,
                 f"{target_name(op, args, x)} is {describe_value(outside)}, which cannot hold the {type(value).__name__} that "

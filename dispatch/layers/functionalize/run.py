@@ -11,6 +11,7 @@ from ...operators.views import base_of
 from .tensor import FunctionalTensor
 
 FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)
+PLAIN = frozenset({int, float, bool, str, type(None), type(Ellipsis)})  # what most arguments that are no arrays are
 
 
 class Functional:
@@ -43,7 +44,7 @@ class Functional:
 
     def lifted(self, x: Any) -> Any:
         """Return an argument of an operator with values of outer transforms wrapped; other plain arrays stay as they are."""
-        if type(x) is FunctionalTensor and x.level is self.level:
+        if type(x) in PLAIN or (type(x) is FunctionalTensor and x.level is self.level):
             return x
         if isinstance(x, Tensor):
             return self.root(x)
@@ -56,10 +57,12 @@ class Functional:
 
     def given(self, x: Any) -> Any:
         """Return the result of an operator, wrapped."""
+        if isinstance(x, Tensor):
+            return wrap(FunctionalTensor, x, self.level)
         items = items_of(x)
         if items is not None:
             return rebuilt(x, [self.given(item) for item in items])
-        return wrap(FunctionalTensor, x, self.level) if isinstance(x, Tensor) or device_of(x) is not None else x
+        return x if device_of(x) is None else wrap(FunctionalTensor, x, self.level)
 
     def given_of(self, x: FunctionalTensor) -> Any:
         """Return the array from outside that a tensor wrapped first; None if there is none."""

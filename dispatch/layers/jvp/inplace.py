@@ -44,7 +44,7 @@ def _write(x: Any, new: Any, like: DualTensor) -> None:
 def _rewrite(x: DualTensor, new: Any) -> None:
     """Let a value stand for another."""
     if isinstance(new, Tensor) and new.rank == x.rank:
-        rewrite(x, new.value, new.data)
+        rewrite(x, new.value, new.kept)
     else:
         rewrite(x, new, zeros((new.shape, new.dtype), new))
 

@@ -90,7 +90,7 @@ def _tangents(op: OpOverload, output: Any, found: Any) -> list[Any]:
         made = []
         for x in flat:
             if isinstance(x, Tensor):
-                made.append(x.data)
+                made.append(x.kept)
             elif (layout := inexact_layout(x)) is not None:
                 made.append(zeros(layout, x))
         return made

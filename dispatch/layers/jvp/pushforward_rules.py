@@ -27,8 +27,8 @@ class Pushforwards(NamedTuple):
 def pushforwards(**by_argument: Callable[..., Any]) -> Pushforwards:
     """Write a row's forward derivative: `pushforwards(x=lambda t, y: multiply(t, y), y=lambda t, x: multiply(t, x))`.
 
-    A pushforward names what it reads: `t` (the tangent of its argument), `out` (the result), or an argument. Of several
-    outputs it gives a tuple.
+    A pushforward names what it reads: `t` (the tangent of its argument), `out` (the result), an argument, or for a list its
+    `_needed`: which items have a tangent. Of several outputs it gives a tuple.
     """
     made = {}
     for name, function in by_argument.items():
@@ -73,6 +73,7 @@ def _plan_for(op: OpOverload, rule: Pushforwards, own: int) -> Callable[..., Any
         listed = bool(op.schema.arguments[i].type.parts)
         scope[f"f{i}"] = push.function
         sources = {"t": f"tangent_of(values[{i}], data[{i}])" if listed else f"data[{i}]", "out": "out"}
+        sources[f"{name}_needed"] = f"[t is not None for t in data[{i}]]"
         read = [sources.get(r) or f"values[{names.index(r)}]" for r in push.reads]
         terms.append(f"f{i}({', '.join(read)})")
     source = terms[0] if terms else "None"
@@ -88,7 +89,7 @@ def check_reads(op: OpOverload, rule: Pushforwards) -> None:
     names = op.arguments.names
     for name, push in rule.by_argument.items():
         for read in (name, *push.reads):
-            if read not in names and not (read in ("t", "out") and read is not name):
+            if read not in names and not (read in ("t", "out", f"{name}_needed") and read is not name):
                 raise DefinitionError(
                     f"{op.name}: a pushforward is for, or reads, {read!r}. It may read t, out, or an argument "
                     f"({', '.join(names)}).",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...core import DispatchKey, Tensor, count_conversion, note_request
+from ...core import DispatchKey, Tensor, check_open, count_conversion, note_request
 from ...core.array_memory import set_rewritable
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
@@ -34,7 +34,7 @@ class DualTensor(Tensor):
     @property
     def tangent(self) -> Any:
         """The tangent: an array or Tensor of the value's shape and dtype."""
-        return self.data
+        return self.kept
 
     def item(self, *place: Any) -> Any:
         """Return the one element, or the one at a place, as a Python number, which every derivative takes for a constant."""
@@ -51,6 +51,7 @@ class DualTensor(Tensor):
 
     def _number(self) -> Any:
         note_request()
+        check_open(self)
         raise ConversionError(
             f"a number was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, by float() or by "
             "writing it into a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; "
@@ -70,13 +71,14 @@ class DualTensor(Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()
+        check_open(self)
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
             f"would be lost in silence. {library_advice(ARRAY)}"
         )
 
     def __repr__(self) -> str:
-        return f"DualTensor({self.value!r}, tangent={self.data!r})"
+        return f"DualTensor({self.value!r}, tangent={self.kept!r})"
 
 
 set_rewritable(DualTensor, frozen=True)

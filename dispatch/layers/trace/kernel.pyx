@@ -70,7 +70,7 @@ def taken(trace, x, bint arrays=True):
     if type(x) in STATIC or (not arrays and isinstance(x, NUMBER)):
         return x, x
     if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).level is trace.level:
-        return (<Wrapped>x).value, (<Wrapped>x).data
+        return (<Wrapped>x).value, (<Wrapped>x).kept
     if isinstance(x, ARRAYS) or device_of(x) is not None:
         return trace.constant(x)
     known = trace.objects.get(id(x))        # what an operator gave that is no array
@@ -131,7 +131,7 @@ cdef class Recorded:
         for i in range(n):
             x = args[i]
             if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).rank == rank:
-                value, node = (<Wrapped>x).value, (<Wrapped>x).data
+                value, node = (<Wrapped>x).value, (<Wrapped>x).kept
             elif is_plain(<PyObject *>x):
                 value = node = x
             else:

@@ -9,6 +9,8 @@ from ...dispatcher.layer import Kernel, Layer
 from ...errors import DefinitionError
 
 recorded = LazyFunction(__package__, ".kernel", "Recorded")  # with it come graphs
+# By a function of NumPy that asks no argument whose it is, as `np.asarray`, the function that does so for traced values.
+unasked: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 class TraceLayer(Layer):

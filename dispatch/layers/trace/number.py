@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from ...core import Tensor
+from ...core.pytree import mapped
+
 KEPT = frozenset(
     "__new__ __init__ __getattribute__ __setattr__ __delattr__ __class__ __doc__ __init_subclass__ __subclasshook__ __dir__ "
     "__getformat__ __setformat__ __reduce__ __reduce_ex__ __sizeof__ __getnewargs__ __getstate__ fromhex from_number".split()
@@ -25,16 +28,35 @@ class TracedNumber(float):
     __slots__ = ("used",)
     used: bool
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy takes a subclass of float for an array, and gives float64 where a float leaves float32 what it is."""
+        if any(isinstance(x, Tensor) for x in inputs):
+            return NotImplemented
+        return getattr(ufunc, method)(*mapped(plain, inputs), **mapped(plain, options))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        if any(issubclass(cls, Tensor) for cls in types):
+            return NotImplemented
+        return function(*mapped(plain, args), **mapped(plain, keywords))
+
     def __new__(cls, value: float) -> "TracedNumber":
         made = float.__new__(cls, value)
         made.used = False
         return made
 
 
+def plain(x: Any) -> Any:
+    """Return the float itself of such a number, which is used then; any other value as it is."""
+    if type(x) is not TracedNumber:
+        return x
+    x.used = True
+    return float.__add__(x, -0.0)
+
+
 def _reading(name: str, method: Any) -> Any:
     def reading(self: TracedNumber, *args: Any) -> Any:
         found = method(self, *args)
-        if found is not NotImplemented:  # else the other operand is asked, an array say
+        if found is not NotImplemented or isinstance(args[0], complex):  # else the other operand is asked, an array say
             self.used = True
         return found
 

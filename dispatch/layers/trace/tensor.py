@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from ...core import DispatchKey, Tensor, note_request
+from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.source import line
 from ...errors import TracedDataError, TracingError
 from ...graph import Node
@@ -29,7 +29,7 @@ class TracedTensor(Tensor):
     @property
     def node(self) -> Node:
         """The node in the graph."""
-        found: Node = self.data
+        found: Node = self.kept
         return found
 
     @property
@@ -40,6 +40,7 @@ class TracedTensor(Tensor):
 
     def _read(self, what: str, instead: str) -> TracingError:
         """Return the exception for a read of data, which a graph would keep from one run; a fake has no data at all."""
+        check_open(self)
         below: Any = self.value
         while isinstance(below, Tensor) and below.value is not None:
             below = below.value
@@ -86,4 +87,4 @@ class TracedTensor(Tensor):
         return repr(self)
 
     def __repr__(self) -> str:
-        return f"TracedTensor({self.data}, shape={self.shape}, dtype={self.dtype})"
+        return f"TracedTensor({self.kept}, shape={self.shape}, dtype={self.dtype})"

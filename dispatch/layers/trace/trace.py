@@ -155,7 +155,7 @@ class Trace:
                 self._read(node, axis, n)
 
     def _read(self, node: Node, axis: int | None, n: SymInt) -> None:
-        if (name := str(n)) in n.names:
+        if (name := n.text) in n.names:
             self.graph.symbols.setdefault(name, (node, axis))
 
     def _item(self, op: OpOverload, x: Any, node: Node, number: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import Tensor
 from ...core.pytree import field_names, items_of, opened, rebuilt, steps
 from ...dispatcher.printing import describe_value
 from ...errors import BatchingError, kind_of
@@ -25,7 +26,10 @@ def checked_axes(dims: Any, what: str, where: str = "") -> Any:
         return int(dims)
     items = items_of(dims)
     if items is None:
-        raise BatchingError(f"vmap: {what}{where} is {kind_of(dims)}, and an axis is an int, or None for what is not mapped.")
+        second = " The arguments go into the second call: vmap(f)(x)." if isinstance(dims, (np.ndarray, Tensor)) else ""
+        raise BatchingError(
+            f"vmap: {what}{where} is {kind_of(dims)}, and an axis is an int, or None for what is not mapped.{second}"
+        )
     return rebuilt(dims, [checked_axes(d, what, where + step) for step, d in zip(steps(dims), items, strict=True)])
 
 

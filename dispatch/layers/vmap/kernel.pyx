@@ -17,9 +17,9 @@ cnp.import_array()
 
 
 def item_shape(Wrapped x not None):
-    """The shape of one item: that of the batch without the axis `x.data`."""
+    """The shape of one item: that of the batch without the axis `x.kept`."""
     cdef tuple shape = x.value.shape
-    cdef Py_ssize_t axis = x.data
+    cdef Py_ssize_t axis = x.kept
     return shape[:axis] + shape[axis + 1:]
 
 

@@ -121,7 +121,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
                 if not out.shape:
                     out.is_array = not number
                 elif number:
-                    return wrap(BatchedTensor, _copy(out.value), out, out.data)
+                    return wrap(BatchedTensor, _copy(out.value), out, out.kept)
             return out
 
         return making
@@ -136,7 +136,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         shared = owner_of(out) is owner_of(x)
         if not x.shape and is_number(x):
             if out.shape or not gives_number(op, args):  # an array of its own
-                out = wrap(BatchedTensor, _copy(out.value), out, out.data) if shared else out
+                out = wrap(BatchedTensor, _copy(out.value), out, out.kept) if shared else out
                 out.is_array = True
             return out
         if shared and not out.shape:

@@ -66,7 +66,7 @@ def by_loop(op: OpOverload) -> Callable[..., Any]:
 
 
 def _axis(x: Any, level: Level) -> int | None:
-    return int(x.data) if isinstance(x, Tensor) and x.level is level else None
+    return int(x.kept) if isinstance(x, Tensor) and x.level is level else None
 
 
 def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:
@@ -92,7 +92,7 @@ def _made(op: OpOverload, rule: UserRule) -> OpOverload:
         if not op.outputs.residual:
             return made
         kept = outputs[-1]
-        return made, (kept.value, kept.data) if isinstance(kept, Tensor) else (kept, None)
+        return made, (kept.value, kept.kept) if isinstance(kept, Tensor) else (kept, None)
 
     def kernel(rest: Any, arrays: Any, residual: Any) -> Any:
         info = Batch(rest["batch_size"], rest["randomness"])

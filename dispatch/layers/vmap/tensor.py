@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...core import DispatchKey, Tensor, note_request
+from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.array_memory import set_rewritable
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import BatchingError, ConversionError
@@ -61,13 +61,14 @@ class BatchedTensor(Tensor):
     @property
     def dim(self) -> int:
         """The axis of `value` along which the items lie."""
-        return int(self.data)
+        return int(self.kept)
 
     shape = property(item_shape)
     is_array: bool
 
     def item(self, *place: Any) -> Any:
         """Raise BatchingError: each item has a number of its own."""
+        check_open(self)
         raise BatchingError(
             f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
             "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an "
@@ -78,6 +79,7 @@ class BatchedTensor(Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()
+        check_open(self)
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
             f"of its transform. {library_advice(ARRAY)}"

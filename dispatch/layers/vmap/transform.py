@@ -80,7 +80,7 @@ def vmap(
     def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
         with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
             out = f(*batched(BatchedTensor, args, dims, level), **keywords)
-            if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
+            if type(out) is BatchedTensor and out.level is level and out_dims == out.kept:
                 return out.value
             return _out_of(out, placed_axes(out_dims, out, "the result"), level, size)
 
@@ -145,7 +145,7 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
             f"{-len(shape) - 1} to {len(shape)}."
         )
     if batched:
-        return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
+        return out.value if dim % len(out.value.shape) == out.kept else moveaxis(out.value, out.kept, dim)
     check_data(out)
     whole = broadcast_to(out if is_array(out) else np.asarray(out), (size, *shape))
     return whole if dim == 0 else moveaxis(whole, 0, dim)

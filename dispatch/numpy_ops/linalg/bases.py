@@ -32,7 +32,7 @@ from ..shape import expand_dims, swapaxes
 from ..sorting import argsort, sort, take_along_axis
 from .decompositions import eigh, eigvalsh, qr, qr_pullback, svd, svd_pullback, svdvals
 from .matmul import adjoint, matmul
-from .solve import keep, solve
+from .solve import solve
 from .stacked import fake_stack, of_matrices, result_dtypes
 
 SVD: Any = type(np.linalg.svd(np.eye(1)))  # the named tuples that NumPy returns
@@ -81,15 +81,12 @@ def _of_rest(u: Any, g: Any, k: Any, name: str) -> Any:
     return matmul(rest, matmul(adjoint(not_turning(_last(g, k), rest, name)), _first(u, k)))
 
 
-def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
-    a, u, s, vh = ctx.saved_tensors
-    if g_u is None and g_s is None and g_vh is None:
-        return None
-    m, n = a.shape[-2:]
-    k = s.shape[-1]
+def _svd_pullback(g: Any, out: Any) -> Any:
+    (g_u, g_s, g_vh), (u, s, vh) = g, out
+    m, n, k = u.shape[-1], vh.shape[-1], s.shape[-1]
     v, g_v = adjoint(vh), None if g_vh is None else adjoint(g_vh)
     u_1, v_1, g_v1 = _first(u, k), _first(v, k), _first(g_v, k)
-    found = svd_pullback(a, u_1, s, adjoint(v_1), _first(g_u, k), g_s, None if g_v1 is None else adjoint(g_v1))
+    found = svd_pullback((_first(g_u, k), g_s, None if g_v1 is None else adjoint(g_v1)), (u_1, s, adjoint(v_1)))
     name = "np.linalg.svd with full_matrices=True"
     if m > n and g_u is not None:
         found = subtract(found, matmul(divide(_of_rest(u, g_u, k, name), expand_dims(s, -2)), adjoint(v_1)))
@@ -105,16 +102,14 @@ full_svd = of_matrices(
     square=False,
 )
 SPELLED[full_svd] = (np.linalg.svd, {"a": "a"})
-full_svd.register_autograd(_svd_backward, setup_context=keep)
+complete(full_svd, autograd=pullbacks(a=_svd_pullback))
 
 
-def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
-    a, q, r = ctx.saved_tensors
-    if g_q is None and g_r is None:
-        return None
-    n = a.shape[-1]
+def _qr_pullback(g: Any, out: Any) -> Any:
+    (g_q, g_r), (q, r) = g, out
+    n = r.shape[-1]
     upper = getitem(r, (Ellipsis, slice(n), slice(None)))
-    found = qr_pullback(_first(q, n), upper, _first(g_q, n), None if g_r is None else getitem(g_r, (Ellipsis, slice(n), slice(None))))
+    found = qr_pullback((_first(g_q, n), None if g_r is None else getitem(g_r, (Ellipsis, slice(n), slice(None)))), (_first(q, n), upper))
     if g_q is not None:
         rest = _of_rest(q, g_q, n, 'np.linalg.qr with mode="complete"')
         found = subtract(found, adjoint(solve(upper, adjoint(rest))))
@@ -127,7 +122,7 @@ tall_full_qr = of_matrices(
     lambda m, n: [(m, m), (m, n)],
     square=False,
 )
-tall_full_qr.register_autograd(_qr_backward, setup_context=keep)
+complete(tall_full_qr, autograd=pullbacks(a=_qr_pullback))
 full_qr = composite(
     "linalg_full_qr(Tensor a) -> (Tensor, Tensor)",
     lambda a: tall_full_qr(a) if len(a.shape) > 1 and a.shape[-2] > a.shape[-1] else qr(a),

@@ -20,6 +20,7 @@ from .. import numpy_functions
 from ..families import complete, composite, in_front, row
 from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
+from ..plain_forms import attach
 from ..pointwise import divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
 from ..result_layouts import broadcast_shape, fake_like
 from ..row_arguments import as_item, as_value
@@ -167,3 +168,5 @@ FUNCTIONS: dict[Any, Any] = dict([spelled(np.linalg.cond, "x p", cond), (np.lina
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(matrix_rank)

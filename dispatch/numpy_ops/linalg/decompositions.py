@@ -32,10 +32,10 @@ from ..numpy_functions import returning, spelled
 from ..pointwise import add, divide, multiply, negative, square, subtract
 from ..shape import concatenate, expand_dims, real
 from .matmul import adjoint, matmul
-from .solve import inv_lower, keep, solve
+from .solve import inv_lower, solve
 from .stacked import of_matrices
 
-_NUMPY_CHOLESKY, _NUMPY_EIGH, _NUMPY_SVD = undispatched(np.linalg.cholesky), undispatched(np.linalg.eigh), undispatched(np.linalg.svd)
+_NUMPY_EIGH, _NUMPY_SVD = undispatched(np.linalg.eigh), undispatched(np.linalg.svd)
 
 
 def _half(x: Any) -> Any:
@@ -45,14 +45,10 @@ def _half(x: Any) -> Any:
 
 def times_columns(x: Any, by: Any) -> Any:
     """Matrices with each column multiplied by a number."""
-    return multiply(x, expand_dims(by, -2))
+    return multiply(x, by if len(by.shape) == 1 else expand_dims(by, -2))
 
 
 # -- Cholesky --------------------------------------------------------------------------------------------------------------
-
-
-def _cholesky(a: Any, *, upper: bool = False) -> Any:
-    return _NUMPY_CHOLESKY(a, upper=upper)
 
 
 def _cholesky_pullback(g: Any, out: Any, upper: bool) -> Any:
@@ -73,7 +69,7 @@ def _cholesky_pushforward(t: Any, out: Any, upper: bool) -> Any:
     return adjoint(found) if upper else found
 
 
-cholesky = of_matrices("linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", _cholesky, lambda m, n: [(n, n)])
+cholesky = of_matrices("linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", undispatched(np.linalg.cholesky), lambda m, n: [(n, n)])
 complete(cholesky, autograd=pullbacks(a=_cholesky_pullback), jvp=pushforwards(a=_cholesky_pushforward))
 
 # -- spectra ---------------------------------------------------------------------------------------------------------------
@@ -88,20 +84,19 @@ def gaps(w: Any) -> Any:
     return where(eye(w.shape[-1], None, 0, bool), 1.0, subtract(expand_dims(w, -2), expand_dims(w, -1)))
 
 
-def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
-    _, w, v = ctx.saved_tensors
-    inner = None
+def _eigh_pullback(g: Any, out: Any) -> Any:
+    (g_w, g_v), (w, v), inner = g, out, None
     if g_v is not None:
         turned = divide(matmul(adjoint(v), g_v), gaps(w))
         inner = matmul(v, subtract(turned, diagonal_matrix(diagonal(turned, 0, -2, -1))))
     if g_w is not None:
         scaled = times_columns(v, g_w)
         inner = scaled if inner is None else add(inner, scaled)
-    return (None if inner is None else _half(matmul(inner, adjoint(v)))), None
+    return None if inner is None else _half(matmul(inner, adjoint(v)))
 
 
 eigh = of_matrices("linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)])
-eigh.register_autograd(_eigh_backward, setup_context=keep)
+complete(eigh, autograd=pullbacks(a=_eigh_pullback))
 
 
 def _eigvalsh_pullback(g: Any, a: Any, UPLO: str) -> Any:
@@ -117,8 +112,8 @@ def _svd(a: Any) -> Any:
     return tuple(_NUMPY_SVD(a, full_matrices=False))
 
 
-def svd_pullback(a: Any, u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
-    """Compute the pullback of `a = u diag(s) vh`: torch's, of the compact factors. One gradient at least is there.
+def svd_pullback(g: Any, out: Any) -> Any:
+    """Compute the pullback of `a = u diag(s) vh`: torch's, of the compact factors.
 
     With `skew(x) = x - x^H` and `E = s_j^2 - s_i^2`,
 
@@ -127,13 +122,16 @@ def svd_pullback(a: Any, u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any)
 
     and for complex values the diagonal of `skew(u^H Gu) / (2 s)` inside the brackets.
     """
+    (g_u, g_s, g_vh), (u, s, vh) = g, out
+    if g_u is g_vh is None:
+        return None if g_s is None else matmul(times_columns(u, g_s), vh)
     apart = gaps(square(s))
     inner = None if g_s is None else diagonal_matrix(g_s)
     if g_u is not None:
         turned = matmul(adjoint(u), g_u)
         turned = subtract(turned, adjoint(turned))
         part = divide(times_columns(turned, s), apart)
-        if a.dtype.kind == "c":  # `apart` has ones on the diagonal, where the phases are
+        if is_complex(u):  # `apart` has ones on the diagonal, where the phases are
             along = divide(diagonal(turned, 0, -2, -1), multiply(s, 2))
             part = add(subtract(part, diagonal_matrix(diagonal(part, 0, -2, -1))), diagonal_matrix(along))
         inner = part if inner is None else add(inner, part)
@@ -143,17 +141,13 @@ def svd_pullback(a: Any, u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any)
         part = multiply(expand_dims(s, -1), subtract(turned, diagonal_matrix(diagonal(turned, 0, -2, -1))))
         inner = part if inner is None else add(inner, part)
     found = matmul(u, matmul(inner, vh))
-    m, n = a.shape[-2:]
+    m, n = u.shape[-2], vh.shape[-1]
     if m > n and g_u is not None:
         found = add(found, matmul(_outside(u, divide(g_u, expand_dims(s, -2))), vh))
     if n > m and g_vh is not None:
         rest = _outside(adjoint(vh), adjoint(divide(g_vh, expand_dims(s, -1))))
         found = add(found, matmul(u, adjoint(rest)))
     return found
-
-
-def _svd_backward(ctx: Any, *gradients: Any) -> Any:
-    return (None if all(g is None for g in gradients) else svd_pullback(*ctx.saved_tensors, *gradients),)
 
 
 def _outside(basis: Any, x: Any) -> Any:
@@ -167,7 +161,7 @@ svd = of_matrices(
     lambda m, n: [(m, smaller(m, n)), (smaller(m, n),), (smaller(m, n), n)],
     square=False,
 )
-svd.register_autograd(_svd_backward, setup_context=keep)
+complete(svd, autograd=pullbacks(a=svd_pullback))
 
 
 def _svdvals_pullback(g: Any, a: Any) -> Any:
@@ -186,8 +180,9 @@ complete(svdvals, autograd=pullbacks(a=_svdvals_pullback))
 # -- QR --------------------------------------------------------------------------------------------------------------------
 
 
-def qr_pullback(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
+def qr_pullback(g: Any, out: Any) -> Any:
     """Compute the pullback of `a = q r`, of matrices that are not wider than high."""
+    (g_q, g_r), (q, r) = g, out
     inner = None if g_r is None else matmul(g_r, adjoint(r))
     if g_q is not None:
         part = negative(matmul(adjoint(q), g_q))
@@ -202,18 +197,13 @@ def qr_pullback(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
     return adjoint(solve(r, adjoint(inner)))  # inner inv(r)^H
 
 
-def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
-    _, q, r = ctx.saved_tensors
-    return qr_pullback(q, r, g_q, g_r)
-
-
 tall_qr = of_matrices(
     "linalg_tall_qr(Tensor a) -> (Tensor, Tensor)",
     lambda a: tuple(map(np.ascontiguousarray, np.linalg.qr(a))),
     lambda m, n: [(m, n), (n, n)],
     square=False,
 )
-tall_qr.register_autograd(_qr_backward, setup_context=keep)
+complete(tall_qr, autograd=pullbacks(a=qr_pullback))
 
 
 def _qr(a: Any) -> Any:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from ...autodiff.rules.partials import conjugated
-from ...core.array_memory import is_complex
 from ...layers.autograd import pullbacks
 from .. import numpy_functions
 from ..diagonals import diagonal, diagonal_matrix
@@ -29,7 +28,7 @@ from ..settled import settle, unsettled
 from ..shape import expand_dims, real
 from .decompositions import gaps, times_columns
 from .matmul import adjoint, matmul
-from .solve import keep, solve
+from .solve import solve
 from .stacked import of_matrices
 
 EIG: Any = type(np.linalg.eig(np.eye(1)))  # the named tuple that NumPy returns
@@ -60,18 +59,16 @@ def _refuse(name: str) -> Any:
     return refuse
 
 
-def _backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
-    a, w, v = map(settle, ctx.saved_tensors)
-    if g_w is None and g_v is None:
-        return None
+def _pullback(g: Any, out: Any, a_dtype: Any) -> Any:
+    (g_w, g_v), (w, v) = g, map(settle, out)
     inner = None if g_w is None else diagonal_matrix(g_w)
     if g_v is not None:
         turned = matmul(adjoint(v), g_v)
         along = real(diagonal(turned, 0, -2, -1))
         part = divide(subtract(turned, times_columns(matmul(adjoint(v), v), along)), conjugated(gaps(w)))
         inner = part if inner is None else add(inner, part)
-    found = solve(adjoint(v), matmul(inner, adjoint(v)))
-    return found if is_complex(a) else real(found)
+    found = None if inner is None else solve(adjoint(v), matmul(inner, adjoint(v)))
+    return found if found is None or a_dtype.kind == "c" else real(found)
 
 
 def _eigvals_pullback(g: Any, a: Any, real: bool) -> Any:
@@ -82,7 +79,7 @@ def _eigvals_pullback(g: Any, a: Any, real: bool) -> Any:
 eig = of_matrices(
     "linalg_eig(Tensor a, *, bool real=False) -> (Tensor, Tensor)", _eig, lambda m, n: [(n,), (n, n)], refuse=_refuse("np.linalg.eig")
 )
-eig.register_autograd(_backward, setup_context=keep)
+complete(eig, autograd=pullbacks(a=_pullback))
 eigvals = of_matrices(
     "linalg_eigvals(Tensor a, *, bool real=False) -> Tensor", _eigvals, lambda m, n: [(n,)], refuse=_refuse("np.linalg.eigvals")
 )

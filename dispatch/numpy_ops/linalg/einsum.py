@@ -5,7 +5,7 @@ All are composites. Two operands become one matrix product, after axes that only
 """
 
 from collections import Counter
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any
 
@@ -16,12 +16,13 @@ from ...autodiff.rules.partials import conjugated
 from ...core import OpOverload
 from ...errors import UnsupportedError
 from ...layers.autograd import pullbacks
+from ...layers.jvp import pushforwards
 from ...operators.prims import astype, broadcast_to, moveaxis, stack
 from ...symbolic import SymInt, agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
 from ..families import composite, undispatched
 from ..indexing import as_number, getitem
-from ..pointwise import multiply, subtract
+from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
 from ..shape import copy, reshape, transpose
@@ -196,14 +197,9 @@ def _pulled_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> list[tuple
 
 
 def _is_small(subscripts: str, operands: Any, *, optimize: Any) -> bool:
-    if optimize is not False:
+    shapes = [getattr(x, "shape", None) for x in operands]
+    if optimize is not False or any([shape is None or type(sum(shape)) is SymInt for shape in shapes]):
         return False
-    shapes = []
-    for x in operands:
-        shape = getattr(x, "shape", None)
-        if shape is None or type(sum(shape)) is SymInt:
-            return False
-        shapes.append(shape)
     return _pulled_subscripts(subscripts, tuple(shapes)) is not None
 
 
@@ -219,6 +215,12 @@ def _einsum_pullback(g: Any, subscripts: str, operands: Any, operands_needed: An
     return found
 
 
+def _einsum_pushforward(t: Any, subscripts: str, operands: Any, operands_needed: Any) -> Any:
+    """Return the sum of the products with one operand's tangent in its place."""
+    moved = [i for i, needed in enumerate(operands_needed) if needed]
+    return reduce(add, [einsum(subscripts, [*operands[:i], t[i], *operands[i + 1 :]]) for i in moved])
+
+
 _NUMPY_EINSUM = undispatched(np.einsum)
 einsum: OpOverload = composite(
     "einsum(str subscripts, Tensor(a)[] operands, *, Any optimize=False) -> Tensor(a)",
@@ -227,6 +229,7 @@ einsum: OpOverload = composite(
     laid_out=True,
     closed_for=_is_small,
     autograd=pullbacks(operands=_einsum_pullback),
+    jvp=pushforwards(operands=_einsum_pushforward),
 )
 
 # -- cases of it -----------------------------------------------------------------------------------------------------------
@@ -308,6 +311,8 @@ def _cross_laid_out(x: Any, y: Any, axisa: int, axisb: int, axisc: int, axis: in
 
 
 def _multi_dot(arrays: Any) -> Any:
+    if len(arrays) == 2:
+        return dot(*arrays)  # as NumPy's own: of any axes, and of none
     shapes = [tuple(x.shape) for x in arrays]
     meet = all(map(len, shapes)) and all(map(agree, [s[-1] for s in shapes[:-1]], [s[0] for s in shapes[1:]]))
     if len(arrays) < 2 or not meet or not all(len(s) == 2 for s in shapes[1:-1]) or max(map(len, shapes)) > 2:

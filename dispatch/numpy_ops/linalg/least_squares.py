@@ -24,7 +24,7 @@ from ...errors import BatchingError
 from ...layers.autograd import pullbacks
 from ...layers.fake import fake_tensor
 from ...operators.prims import broadcast_to
-from ...operators.registry import ops
+from ...operators.registry import note_own_rules, ops
 from ...symbolic import agree, guesses, smaller
 from .. import numpy_functions
 from ..families import aligned, in_front, row
@@ -149,6 +149,7 @@ def cutoff(a: Any, rcond: float | None) -> Any:
 
 
 lstsq.register_autograd(_backward, setup_context=_keep)
+note_own_rules(lstsq)
 
 
 def _residuals(found: Any, rank: Any, n: int) -> Any:

@@ -145,4 +145,5 @@ dot = composite(
     numpy=undispatched(np.dot),
     laid_out=True,
     autograd=pullbacks(x=_dot_left, y=_dot_right),
+    jvp=linear("x", "y"),
 )

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from ...autodiff.rules.partials import conjugated
+from ...core.array_memory import is_complex
 from ...layers.autograd import pullbacks
+from ...layers.jvp import pushforwards
 from ...operators.prims import moveaxis
 from ...symbolic import has_zero
 from .. import numpy_functions
@@ -102,6 +105,12 @@ def _pulled(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     return multiply(x, kept(multiply(g, divide_no_nan(1.0, out)), x.shape, axis, keepdims))
 
 
+def _pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """Compute the pushforward: `Re <x, t> / |x|`."""
+    along = multiply(conjugated(x), t)
+    return multiply(total(real(along) if is_complex(along) else along, axis, keepdims=bool(keepdims)), divide_no_nan(1.0, out))
+
+
 def _is_euclidean(x: Any, ord: Any, axis: Any, keepdims: Any) -> bool:
     if ord is axis is None:  # the commonest
         return True
@@ -117,6 +126,7 @@ norm = composite(
     numpy=undispatched(np.linalg.norm),
     closed_for=_is_euclidean,
     autograd=pullbacks(x=_pulled),
+    jvp=pushforwards(x=_pushed),
 )
 vector_norm = composite(
     "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar? ord=2, *, bool keepdims=False) -> Tensor",
@@ -124,6 +134,7 @@ vector_norm = composite(
     numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
     closed_for=lambda x, axis, ord, *, keepdims: ord == 2,  # noqa: A006
     autograd=pullbacks(x=_pulled),
+    jvp=pushforwards(x=_pushed),
 )
 matrix_norm = composite(
     "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor",
@@ -131,6 +142,7 @@ matrix_norm = composite(
     numpy=lambda x, ord, *, keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
     closed_for=lambda x, ord, *, keepdims: ord in ("f", "fro"),  # noqa: A006
     autograd=pullbacks(x=lambda g, x, out, keepdims: _pulled(g, x, out, (-2, -1), keepdims)),
+    jvp=pushforwards(x=lambda t, x, out, keepdims: _pushed(t, x, out, (-2, -1), keepdims)),
 )
 
 
@@ -145,4 +157,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(norm)
+attach(norm, vector_norm, matrix_norm)

@@ -178,6 +178,8 @@ def _matrix_power(a: Any, n: int) -> Any:
         return where(eye(a.shape[-1], None, 0, bool), ops.np.ones_like(a), ops.np.zeros_like(a))
     if n < 0:
         a, n = inv(a), -n
+    if n == 3:  # NumPy's own order, by which the last bits differ
+        return matmul(matmul(a, a), a)
     power, found = a, None
     while True:  # squares, and of them those that n is the sum of
         n, odd = divmod(n, 2)
@@ -188,7 +190,16 @@ def _matrix_power(a: Any, n: int) -> Any:
         power = matmul(power, power)
 
 
-matrix_power = composite("linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)", _matrix_power)
+def _power_of_one(a: Any, n: int) -> Any:
+    """Return a power laid out as that of `a` is: of a matrix that has an inverse."""
+    made = np.empty_like(a)
+    made[...] = np.eye(a.shape[-1])
+    return np.linalg.matrix_power(made, n)
+
+
+matrix_power = composite(
+    "linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)", _matrix_power, numpy=np.linalg.matrix_power, laid_out=_power_of_one
+)
 
 # -- determinants ----------------------------------------------------------------------------------------------------------
 
@@ -237,22 +248,16 @@ slogdet = of_matrices(
 )
 
 
-def keep(ctx: Any, inputs: Any, output: Any) -> None:
-    """Save the first argument and the outputs, and ask for the gradients that there are."""
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(inputs[0], *output)
-
-
-def _slogdet_backward(ctx: Any, g_sign: Any, g_log: Any) -> Any:
-    a, sign, _ = ctx.saved_tensors
+def _slogdet_pullback(g: Any, a: Any, out: Any) -> Any:
+    (g_sign, g_log), sign = g, out[0]
     factor = g_log
     if g_sign is not None and sign.dtype.kind == "c":  # a sign turns with the imaginary part of the trace of inv(a) da
         turning = multiply(imag(multiply(conjugate(g_sign), sign)), -1j)
         factor = turning if g_log is None else add(g_log, turning)
-    return (None if factor is None else multiply(_matrices(factor), adjoint(inv(a))),)
+    return None if factor is None else multiply(_matrices(factor), adjoint(inv(a)))
 
 
-slogdet.register_autograd(_slogdet_backward, setup_context=keep)
+complete(slogdet, autograd=pullbacks(a=_slogdet_pullback))
 
 
 FUNCTIONS: dict[Any, Any] = dict([
@@ -268,4 +273,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(det)
+attach(det, matrix_power, slogdet)

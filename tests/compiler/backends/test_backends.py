@@ -306,3 +306,26 @@ def test_an_engine_that_is_not_installed_is_asked_for(engine, monkeypatch):
     assert original is builtins.__import__
     with pytest.raises((MissingExtraError, ModuleNotFoundError), match=f"{engine}"):
         dispatch.compile(np.sin, backend=engine)(np.ones(2))
+
+
+@pytest.mark.jax
+def test_an_engine_is_asked_for_no_errors_of_floats_and_what_was_written_is_seen():
+    """Where NumPy is told to raise, the calls are replayed; so they are where an operator that writes may raise."""
+    ns = f"engine_raises_{id(object())}"
+
+    @dispatch.custom_op(f"{ns}::f", mutates_args=("x",))
+    def op(x: np.ndarray, n: np.ndarray) -> None:
+        x += 1
+        if n[0] > 0:
+            raise ValueError("no")
+
+    f = dispatch.compile(lambda x: np.log(x) * 2, backend="jax")
+    f(np.ones(3))
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        f(np.zeros(3))
+    g = dispatch.compile(lambda x, n: (op(x, n), x * 2)[1], backend="jax")
+    x = np.zeros(3)
+    g(x, np.zeros(1))
+    with pytest.raises(ValueError, match="no"):
+        g(x, np.ones(1))
+    assert x.tolist() == [2, 2, 2]

@@ -227,7 +227,7 @@ def test_transforms_leave_nothing_alive(without_collector):
 def test_a_gradient_that_leads_back_to_its_leaf_is_found_by_the_collector():
     x = leaf()
     np.sum(np.sin(x * x)).backward(create_graph=True)
-    gone = weakref.ref(x.data)
+    gone = weakref.ref(x.kept)
     del x
     gc.collect()
     assert gone() is None

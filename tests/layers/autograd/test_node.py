@@ -34,7 +34,7 @@ def test_a_wrapper_refers_to_the_record_and_the_record_to_what_it_was_given(like
     out = made(A + 1, like, (None,), None, saved)
     assert type(out) is Shadow
     assert (out.level, out.rank) == (like.level, like.rank)
-    record = out.data
+    record = out.kept
     assert (record.op, record.rule, record.saved, record.level) == ("op", "rule", saved, like.level)
     assert record.layout == ((3,), np.dtype("f8"))
 
@@ -52,12 +52,12 @@ def test_what_can_have_no_gradient_comes_back_as_it_is(out, like):
 
 def test_a_result_may_be_a_number_of_an_array_or_a_wrapper(like):
     assert made(np.float64(2), like).value == 2
-    assert made(np.float32(2), like).data.layout == ((), np.dtype("f4"))
+    assert made(np.float32(2), like).kept.layout == ((), np.dtype("f4"))
     with Level("inner") as level:
         outer = shadow(A, level)
         inner = made(like, outer)
         assert inner.value is like
-        assert inner.data.layout == ((3,), np.dtype("f8"))
+        assert inner.kept.layout == ((3,), np.dtype("f8"))
         with pytest.raises(EscapedValueError, match=r"a Shadow of history \(level \d+\) was asked around a Shadow of inner"):
             made(outer, like)
 
@@ -68,7 +68,7 @@ edges = st.lists(st.sampled_from([None, "a", "b"]), max_size=40).map(tuple)
 @given(edges)
 def test_inputs_are_read_as_they_were_given(inputs):
     with Level("history") as level:
-        record = made(A + 1, shadow(A, level), inputs).data
+        record = made(A + 1, shadow(A, level), inputs).kept
     assert record.inputs == record.edges == inputs
     assert type(record.inputs) is tuple
 
@@ -76,7 +76,7 @@ def test_inputs_are_read_as_they_were_given(inputs):
 @given(edges, edges)
 def test_edges_that_are_not_the_inputs_are_kept_beside_them(inputs, others):
     with Level("history") as level:
-        record = made(A + 1, shadow(A, level), inputs, others).data
+        record = made(A + 1, shadow(A, level), inputs, others).kept
     assert (record.inputs, record.edges) == (inputs, others)
     assert record.inputs is inputs
     assert record.edges is others
@@ -89,8 +89,8 @@ layouts = st.tuples(st.lists(st.integers(0, 3), max_size=3).map(tuple), st.sampl
 def test_the_layout_is_that_of_the_result_and_that_of_an_input_where_they_are_equal(first, second):
     with Level("history") as level:
         like = shadow(A, level)
-        before = made(np.empty(*first), like).data
-        after = made(np.empty(*second), like, (None, before)).data
+        before = made(np.empty(*first), like).kept
+        after = made(np.empty(*second), like, (None, before)).kept
     assert after.layout == inexact_layout(np.empty(*second))
     if first == second and second[1] != ">f8":  # a dtype of its own for each array
         assert after.layout is before.layout
@@ -98,7 +98,7 @@ def test_the_layout_is_that_of_the_result_and_that_of_an_input_where_they_are_eq
 
 def test_an_input_of_several_layouts_tells_none(like):
     several = new_node(Node, "op", like.level, "rule", (), None, None, None)
-    assert made(A + 1, like, (several,)).data.layout == ((3,), np.dtype("f8"))
+    assert made(A + 1, like, (several,)).kept.layout == ((3,), np.dtype("f8"))
 
 
 def test_orders_go_down_in_every_thread():
@@ -124,7 +124,7 @@ def test_a_million_nodes_are_freed_without_recursion(inputs, hidden, like):
     gc.disable()
     try:
         for _ in range(1_000_000):
-            edge = made(np.float64(1), like, inputs(edge), None, None if hidden else []).data
+            edge = made(np.float64(1), like, inputs(edge), None, None if hidden else []).kept
             first = first or weakref.ref(edge)
         assert gc.is_tracked(edge) is not hidden
         assert first() is not None
@@ -141,7 +141,7 @@ def chain(like, length, edge=None):
     """Nodes, each made of the one before."""
     nodes = []
     for _ in range(length):
-        edge = made(A + 1, like, (edge,)).data
+        edge = made(A + 1, like, (edge,)).kept
         nodes.append(edge)
     return nodes
 
@@ -149,7 +149,7 @@ def chain(like, length, edge=None):
 def test_a_node_that_leads_to_nothing_newer_is_hidden(like):
     leaf = Leaf(((3,), np.dtype("f8")))
     for saved in (None, A, (A, 2, None, "text", (1, 2)), slice(1, None), np.float64(1)):
-        assert not gc.is_tracked(made(A + 1, like, (leaf,), None, saved).data)
+        assert not gc.is_tracked(made(A + 1, like, (leaf,), None, saved).kept)
 
 
 class Holder:
@@ -159,7 +159,7 @@ class Holder:
 @pytest.mark.parametrize("keep", [lambda x: [x], lambda x: (A, [x]), lambda x: x, lambda x: {"x": x}, lambda x: slice(x)])
 def test_a_later_value_that_is_reached_from_what_a_node_saved_is_found_by_the_collector(keep, like):
     holder = Holder()
-    holder.value = made(A + 1, like, (made(A + 1, like, (None,), None, keep(holder)).data,))
+    holder.value = made(A + 1, like, (made(A + 1, like, (None,), None, keep(holder)).kept,))
     gone = weakref.ref(holder)
     del holder
     gc.collect()
@@ -174,7 +174,7 @@ def test_all_that_was_made_since_is_seen_once_a_rule_is_replaced_and_nothing_old
     assert list(map(gc.is_tracked, nodes + other)) == [False] * 4 + [True] * 7
     after = chain(like, 2, nodes[8])
     assert all(map(gc.is_tracked, after))  # made of one that is seen
-    assert not gc.is_tracked(made(A + 1, like, (nodes[0],)).data)
+    assert not gc.is_tracked(made(A + 1, like, (nodes[0],)).kept)
     nodes[0].replace_rule("a hook")
     assert all(map(gc.is_tracked, nodes))
 
@@ -184,7 +184,7 @@ def test_all_that_was_made_of_a_leaf_is_seen_once_a_later_value_is_reached_from_
     leaf = Leaf(((3,), np.dtype("f8")))
     y = made(A + 1, like, (chain(like, 5, leaf)[-1],))
     leaf.grad = A
-    assert not gc.is_tracked(y.data)
+    assert not gc.is_tracked(y.kept)
     change(leaf, y)
     gone = weakref.ref(leaf)
     del leaf, y
@@ -194,7 +194,7 @@ def test_all_that_was_made_of_a_leaf_is_seen_once_a_later_value_is_reached_from_
 
 def test_a_node_made_of_an_output_of_several_is_seen(like):
     several = new_node(Node, "op", like.level, "rule", (), None, None, None)
-    assert gc.is_tracked(made(A + 1, like, (Output(several, 0, None),)).data)
+    assert gc.is_tracked(made(A + 1, like, (Output(several, 0, None),)).kept)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["make", "drop", "hook"]), st.integers(0, 30)), max_size=60))
@@ -205,7 +205,7 @@ def test_no_hidden_node_is_made_of_one_that_is_seen(steps):
         for step, i in steps:
             if step == "make" or not alive:
                 before = alive[i % len(alive)] if alive and i else None
-                node = made(A + 1, like, (before,)).data
+                node = made(A + 1, like, (before,)).kept
                 alive.append(node)
                 made_of[id(node)] = node, before
             elif step == "drop":

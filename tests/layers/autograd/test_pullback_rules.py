@@ -11,7 +11,7 @@ import dispatch
 from dispatch import grad, ops
 from dispatch.core import DispatchKey, Tensor
 from dispatch.dispatcher.layer import find_layer
-from dispatch.errors import DefinitionError
+from dispatch.errors import DefinitionError, GradientError
 from dispatch.layers.autograd import CONSTANT, pullbacks
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
@@ -167,3 +167,82 @@ def test_of_an_argument_that_may_be_left_out_an_array_is_saved():
         x = leaf()
         np.sum(op(x, y)).backward()
         assert np.array_equal(x.grad, expected)
+
+
+# -- several results -------------------------------------------------------------------------------------------------------
+
+
+def parts_of(seen):
+    """The sine and the cosine, and how many there are; `seen` gets what the pullback was given."""
+
+    def of_x(g, out):
+        seen.append((g, out))
+        (g_sin, g_cos, _), (sine, cosine, _) = g, out
+        of_sine = None if g_sin is None else ops.np.multiply(g_sin, cosine)
+        of_cosine = None if g_cos is None else ops.np.multiply(g_cos, ops.np.negative(sine))
+        return of_sine if of_cosine is None else of_cosine if of_sine is None else ops.np.add(of_sine, of_cosine)
+
+    return row("(Tensor x) -> (Tensor, Tensor, Tensor)", lambda x: (np.sin(x), np.cos(x), np.array(x.size)), x=of_x)
+
+
+def test_of_several_results_those_without_a_gradient_give_none():
+    seen = []
+    op, x = parts_of(seen), leaf()
+    sine, cosine, count = op(x)
+    assert type(count) is np.ndarray  # an integer has no gradient
+    np.sum(cosine).backward(retain_graph=True)
+    assert np.array_equal(x.grad, -np.sin(A))
+    x.grad = None
+    np.sum(sine + 2 * cosine).backward()
+    assert np.allclose(x.grad, np.cos(A) - 2 * np.sin(A), rtol=1e-15)
+    assert [[part is None for part in g] for g, _ in seen] == [[True, False, True], [False, False, True]]
+    assert all(type(part) is np.ndarray for _, out in seen for part in out)
+
+
+def test_several_results_have_derivatives_of_every_order_both_ways():
+    op = parts_of([])
+
+    def f(x):
+        sine, cosine, _ = op(x)
+        return np.sum(sine * cosine)
+
+    assert np.allclose(grad(f)(A), np.cos(2 * A))
+    assert np.allclose(np.diagonal(dispatch.hessian(f)(A)), -2 * np.sin(2 * A))
+    assert np.allclose(dispatch.jvp(grad(f), (A,), (np.ones(3),))[1], -2 * np.sin(2 * A))
+
+
+def test_what_is_saved_of_several_results_cannot_be_changed():
+    op = row("(Tensor x) -> (Tensor, Tensor)", lambda x: (np.sin(x), np.arange(1, 1 + x.size)), x=lambda g, out: ops.np.multiply(g[0], out[1]))
+    x = leaf()
+    sine, counts = op(x)
+    counts[:] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(dispatch.detach(sine))[:] = 0
+    np.sum(sine).backward()
+    assert np.array_equal(x.grad, [1, 2, 3])
+
+
+def test_a_node_of_several_results_is_drawn_hooked_and_released():
+    op, x = parts_of([]), leaf()
+    sine, cosine, _ = op(x)
+    node = sine.grad_fn
+    assert node is cosine.grad_fn
+    assert node.layouts == (((3,), np.dtype(float)), ((3,), np.dtype(float)), None)
+    assert "(3,) float64, (3,) float64, -" in (sine + cosine).grad_fn.to_dot()
+    shown = []
+    node.register_hook(lambda inputs, outputs: shown.append((len(inputs), [g is None for g in outputs])))
+    node.register_prehook(lambda outputs: (outputs[0] * 2, None, None))
+    np.sum(sine).backward()
+    assert shown == [(1, [False, True, True])]
+    assert np.array_equal(x.grad, 2 * np.cos(A))
+    assert node.nbytes == 0
+    with pytest.raises(GradientError, match=r"backward reaches .* a second time"):
+        np.sum(cosine).backward()
+
+
+def test_a_result_that_nothing_was_asked_of_gives_no_gradient():
+    op, x = parts_of([]), leaf()
+    sine, _, _ = op(x)
+    sine.grad_fn.register_prehook(lambda outputs: (None, None, None))
+    np.sum(sine).backward()
+    assert x.grad is None

@@ -26,7 +26,7 @@ def test_lists_are_opened_and_outputs_are_numbered():
     y, z = op(x)
     stacked = np.stack([z, A, x, y])
     axis = (None, 0)
-    assert stacked.grad_fn.next_functions == ((z.grad_fn, 1), (None, 0), (x.data, 0), (y.grad_fn, 0), axis)
+    assert stacked.grad_fn.next_functions == ((z.grad_fn, 1), (None, 0), (x.kept, 0), (y.grad_fn, 0), axis)
 
 
 def test_a_picture():

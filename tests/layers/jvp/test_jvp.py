@@ -301,6 +301,19 @@ def test_pushforwards_are_added_up_and_none_is_zero():
     assert push(lambda x: f(X, Y, x), (X,), (T,))[1] is None
 
 
+def test_the_pushforward_of_a_list_reads_which_items_have_a_tangent():
+    seen = []
+    f = define(
+        "(Tensor[] xs, Tensor y) -> Tensor",
+        lambda xs, y: xs[0] * xs[1] * y,
+        jvp=pushforwards(xs=lambda t, xs, xs_needed, y: seen.append(xs_needed) or t[0] * xs[1] * y),
+    )
+    np.testing.assert_allclose(push(lambda x: f([x, Y], Y), (X,), (T,))[1], T * Y * Y)
+    assert seen == [[True, False]]
+    wrong = pushforwards(xs=lambda t, y_needed: t)
+    assert said(lambda: f.register_jvp(wrong), DefinitionError).startswith(f"{f.name}: a pushforward is for, or reads, 'y_needed'.")
+
+
 def test_pushforwards_of_several_outputs():
     f = define(
         "(Tensor x, Tensor y) -> (Tensor, Tensor)",

@@ -62,6 +62,16 @@ def test_an_operand_that_answers_for_it_does_not_read_it():
     assert not number.used
 
 
+@pytest.mark.parametrize("other", [1j, np.complex64(1), np.float32(2), np.ones(2, "f")], ids=str)
+def test_numbers_and_arrays_of_numpy_and_complex_ones_read_it_as_a_float(other):
+    number = TracedNumber(0.25)
+    found = number * other
+    assert number.used
+    assert type(found) is type(0.25 * other)
+    assert np.array_equal(found, 0.25 * other)
+    assert np.asarray(found).dtype == np.asarray(0.25 * other).dtype
+
+
 def test_c_code_that_asks_no_method_reads_it_unseen():
     """What dispatch.compiler.trusted has to know: it lifts no floats where one of these can be reached."""
     number = TracedNumber(0.25)

@@ -280,3 +280,10 @@ def test_the_norm_of_nothing_is_numpys(order, shape):
             for found in (dispatch.jvp(f, (x,), (x,))[0], vmap(f)(np.stack([x, x]))[1], dispatch.make_fx(f, "fake")(x)(x)):
                 assert np.array_equal(found, expected)
                 assert np.shape(found) == np.shape(expected)
+
+
+@pytest.mark.parametrize("n", range(-5, 12))
+def test_a_power_is_rounded_as_numpys(n):
+    x = np.random.default_rng(8).standard_normal((4, 4)).astype(np.float32)
+    found = np.linalg.matrix_power(dispatch.tensor(x, requires_grad=True), n)
+    assert np.array_equal(dispatch.detach(found), np.linalg.matrix_power(x, n))

@@ -14,7 +14,7 @@ from .... import numpy
 from ....core import Tensor
 from ....numpy_ops.protocols import detach
 from . import fft, linalg, random
-from .arrays import make_diagonal, where
+from .numpy_wrapper import make_diagonal, where
 
 __all__ = ["fft", "linalg", "make_diagonal", "random", "where"]
 

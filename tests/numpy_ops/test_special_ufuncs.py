@@ -13,7 +13,7 @@ from dispatch.errors import DefinitionError, UnsupportedError
 
 scipy_special = pytest.importorskip("scipy.special", reason="SciPy is not installed (extra `scipy`)")
 from dispatch import from_ufunc  # noqa: E402
-from dispatch.numpy_ops.special import TABLE, ufunc_of  # noqa: E402
+from dispatch.numpy_ops.special_ufuncs import TABLE, ufunc_of  # noqa: E402
 
 FUNCTIONS = {name: ufunc for name in TABLE if (ufunc := ufunc_of(name)) is not None}
 every_function = pytest.mark.parametrize("name", FUNCTIONS)

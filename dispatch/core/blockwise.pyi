@@ -1,0 +1,18 @@
+from typing import Any, Self, final
+
+import numpy as np
+
+selected: np.ufunc
+
+@final
+class Blockwise:
+    def __new__(
+        cls,
+        size: int,
+        row: int,
+        places: list[tuple[Any, ...]],
+        steps: list[tuple[Any, ...]],
+        layouts: dict[int, tuple[Any, ...]],
+    ) -> Self: ...
+    @property
+    def count(self) -> int: ...
