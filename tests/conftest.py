@@ -34,6 +34,8 @@ collect_ignore = [
 
 ORACLES = ("torch", "jax", "dask", "xarray", "autograd")  # markers, and the modules they need
 # Marked `versions`: what another CPython or NumPy can break. The rest holds one part of the package against another.
+# Of these, `numpy_versions`: NumPy's functions, which another CPython hands over as they are: 10 000 of the 17 000.
+TESTS_OF_NUMPY_VERSIONS = ("tests/numpy_ops", "tests/graph/test_rows.py")
 TESTS_OF_VERSIONS = (
     "README.md",
     "docs/custom_operators.md",
@@ -79,10 +81,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for name, reason in UNLIKE_NUMPY_2_0.items():
                 if re.search(name, item.nodeid):
                     item.add_marker(pytest.mark.skip(reason=reason))
-    places = [config.rootpath / place for place in TESTS_OF_VERSIONS]
     for item in items:
-        if any(item.path.is_relative_to(place) for place in places):
+        if any(item.path.is_relative_to(config.rootpath / place) for place in TESTS_OF_VERSIONS):
             item.add_marker("versions")
+            if any(item.path.is_relative_to(config.rootpath / place) for place in TESTS_OF_NUMPY_VERSIONS):
+                item.add_marker("numpy_versions")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
