@@ -159,3 +159,29 @@ def test_carried_into_threads_they_see_those_threads_too():
 def test_a_log_is_written_to_a_file():
     with pytest.raises(ArgumentError, match=r"log_calls writes to a file that is open for text, and an int was given\."):
         dispatch.log_calls(3)
+
+
+def of_x(x):
+    return np.sum(np.roll(x, 1) * x) + np.mean(np.sin(x))
+
+
+WATCHED = {
+    "grad": dispatch.grad(of_x),
+    "jvp": lambda x: dispatch.jvp(of_x, (x,), (x,)),
+    "vmap": lambda x: dispatch.vmap(of_x)(np.stack([x, x])),
+    "hessian": dispatch.hessian(of_x),
+    "functionalize": dispatch.functionalize(of_x),
+    "compile": lambda x: dispatch.compile(of_x, fullgraph=True)(x),
+    "loop": lambda x: dispatch.fori_loop(0, 3, lambda i, y: y * 2.0, x),
+    **{mode: lambda x, mode=mode: dispatch.make_fx(of_x, mode)(x)(x) for mode in ("real", "fake", "symbolic")},
+    **{f"{mode} grad": lambda x, mode=mode: dispatch.make_fx(dispatch.grad(of_x), mode)(x)(x) for mode in ("real", "fake", "symbolic")},
+}
+
+
+@pytest.mark.parametrize("f", WATCHED.values(), ids=WATCHED)
+def test_whatever_is_watched_gives_what_it_gives_unwatched(f):
+    x = np.linspace(0.1, 0.7, 4)
+    with log_calls(io.StringIO()), profile():
+        found = f(x)
+    for a, b in zip(np.atleast_1d(found), np.atleast_1d(f(x)), strict=True):
+        np.testing.assert_array_equal(a, b)

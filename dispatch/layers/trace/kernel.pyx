@@ -10,8 +10,8 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport enter, items_of, leave, mapped, rebuilt
-from ...core.keys cimport TRACE, rank_t
-from ...core.state cimport Guard, ModeGuard, ThreadState, Without, active_mode, thread_state
+from ...core.keys cimport OBSERVE, TRACE, key_at, rank_t
+from ...core.state cimport Guard, ModeGuard, ThreadState, Without, active_mode, highest_mode, thread_state
 from ...core.python cimport Py_TYPE, is_plain
 from ...core.tensor cimport Wrapped, highest
 
@@ -104,7 +104,9 @@ cdef class Recorded:
 
     def __call__(self, *args):
         cdef ThreadState *thread = thread_state()
-        cdef rank_t mode = thread.rank, rank
+        cdef rank_t rank, mode = thread.rank
+        if key_at(mode) == OBSERVE:         # this step is watched: the call has the mode below
+            mode = highest_mode(<rank_t>1 << OBSERVE)
         cdef Py_ssize_t i, n = len(args)
         cdef Wrapped like = None
         cdef Without off
