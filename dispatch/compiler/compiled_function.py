@@ -244,7 +244,8 @@ class Compiled(Caller):
                 self.entries += [] if made is None else [made]
             except Exception as error:
                 note = said(error)
-        return Explained(self._name, self._traces, list(self.entries), self._reasons, note)
+        in_files = self._files.folder is not None
+        return Explained(self._name, self._traces, list(self.entries), self._reasons, note, in_files=in_files)
 
     def __reduce__(self) -> Any:
         brought: dict[str, list[str]] = {}

@@ -12,10 +12,13 @@ MOST_SAID = 8  # items of a container, one by one
 
 
 class Explained:
-    """The cache of a compiled function, printed as text."""
+    """The cache of a compiled function, printed as text; where entries are kept in files, why one is not."""
 
-    def __init__(self, name: str, traces: int, entries: list[Entry], reasons: dict[str, int], note: str) -> None:
+    def __init__(
+        self, name: str, traces: int, entries: list[Entry], reasons: dict[str, int], note: str, *, in_files: bool
+    ) -> None:
         self.name, self.traces, self.entries, self.reasons, self.note = name, traces, entries, reasons, note
+        self.in_files = in_files
 
     def __repr__(self) -> str:
         loaded = sum(bool(entry.place) for entry in self.entries)
@@ -30,7 +33,7 @@ class Explained:
                 continue
             traced = entry.traced
             lines += [f"    loaded from {entry.place}"] if entry.place else []
-            lines += [f"    not kept for other processes: {entry.unkept}"] if entry.unkept else []
+            lines += [f"    not kept for other processes: {entry.unkept}"] if entry.unkept and self.in_files else []
             lines += [f"    as long as these stay what they are: {', '.join(traced.places)}"] if traced.places else []
             lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
             lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []

@@ -280,6 +280,8 @@ def test_what_is_not_kept_runs_compiled_and_explain_says_why(tmp_path):
     said = "not kept for other processes: it refers to a set of other things than numbers, whose order is another in each process"
     assert said in str(compiled.explain())
     assert files_in(tmp_path) == []
+    alone = dispatch.compile(lambda a: a * len(words), fullgraph=True)
+    assert (alone(x).shape, "other processes" in str(alone.explain())) == ((3,), False)  # nobody asked for files
 
     asks = dispatch.compile(lambda a: a * (2 if hasattr(np, "no_such_name") else 3), cache_dir=tmp_path, fullgraph=True)
     np.testing.assert_array_equal(asks(x), x * 3)
