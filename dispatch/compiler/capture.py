@@ -14,7 +14,7 @@ from ..errors import ArgumentError, TracingError, kind_of, listening
 from ..graph import AliasAnalysis, Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
-from ..layers.trace import TRACE, TracedNumber
+from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
 from ..schema.tags import Tag
 from .conditions import BYTES, READ, Conditions
@@ -192,7 +192,8 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     quiet = False
     if not given.wrapped:  # else a gradient would be summed in another order
         graph, quiet = _smaller(graph, options)
-    return bound(call, graph, tuple([i for i in floats if numbers[i].used]), as_inputs, quiet, options)
+    decided = tuple([i for i in floats if numbers[i].used or not SEEN_BY_NUMPY])
+    return bound(call, graph, decided, as_inputs, quiet, options)
 
 
 def bound(

@@ -16,12 +16,13 @@ from ...core.lazy import names_of
 
 if TYPE_CHECKING:
     from .kernel import metadata
-    from .number import TracedNumber
+    from .number import SEEN_BY_NUMPY, TracedNumber
     from .tensor import TracedTensor
     from .trace import TRACE, Trace
 else:
     __getattr__, __dir__ = names_of(
-        globals(), {".kernel": "metadata", ".number": "TracedNumber", ".tensor": "TracedTensor", ".trace": "TRACE Trace"}
+        globals(),
+        {".kernel": "metadata", ".number": "SEEN_BY_NUMPY TracedNumber", ".tensor": "TracedTensor", ".trace": "TRACE Trace"},
     )
 
-__all__ = ["TRACE", "Trace", "TracedNumber", "TracedTensor", "metadata"]
+__all__ = ["SEEN_BY_NUMPY", "TRACE", "Trace", "TracedNumber", "TracedTensor", "metadata"]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from ...core import Tensor
 from ...core.pytree import mapped
 
@@ -56,7 +58,7 @@ def plain(x: Any) -> Any:
 def _reading(name: str, method: Any) -> Any:
     def reading(self: TracedNumber, *args: Any) -> Any:
         found = method(self, *args)
-        if found is not NotImplemented or isinstance(args[0], complex):  # else the other operand is asked, an array say
+        if found is not NotImplemented or isinstance(args[0], (complex, np.generic)):  # else the other is asked, an array say
             self.used = True
         return found
 
@@ -71,3 +73,13 @@ for _name in dir(float):
             setattr(TracedNumber, _name, _reading(_name, _found))
         else:
             setattr(TracedNumber, _name, property(_reading(_name, _found.__get__)))
+
+
+def _is_seen() -> bool:
+    """Return whether NumPy's own numbers ask such a number before they compute with it; 2.0's read it in C, unseen."""
+    number = TracedNumber(0.5)
+    np.float64(1.0) * number
+    return number.used
+
+
+SEEN_BY_NUMPY = _is_seen()

@@ -6,7 +6,7 @@ import operator
 import numpy as np
 import pytest
 
-from dispatch.layers.trace import TracedNumber
+from dispatch.layers.trace import SEEN_BY_NUMPY, TracedNumber
 
 X = np.ones(3)
 
@@ -70,6 +70,20 @@ def test_numbers_and_arrays_of_numpy_and_complex_ones_read_it_as_a_float(other):
     assert type(found) is type(0.25 * other)
     assert np.array_equal(found, 0.25 * other)
     assert np.asarray(found).dtype == np.asarray(0.25 * other).dtype
+
+
+@pytest.mark.parametrize("char", "?bBhilefdgFDG")
+def test_every_number_of_numpys_reads_it_or_it_is_known_that_they_do_not(char):
+    one = np.dtype(char).type(1)
+    for f in (operator.mul, operator.add, operator.sub, operator.truediv, operator.lt, operator.eq):
+        for pair in ((TracedNumber(0.25), one), (one, TracedNumber(0.25))):
+            try:
+                found = f(*pair)
+            except TypeError:  # booleans are not subtracted
+                continue
+            number = next(x for x in pair if type(x) is TracedNumber)
+            assert number.used or (pair[0] is one and not SEEN_BY_NUMPY)
+            assert found == f(*[0.25 if x is number else x for x in pair])
 
 
 def test_c_code_that_asks_no_method_reads_it_unseen():
