@@ -61,6 +61,7 @@ class Unkeyed(Exception):  # noqa: N818  it is caught where the function is know
 @functools.lru_cache(None)
 def orders_in(code: types.CodeType) -> str:
     """Return what code may go through in an order that is another in each process, that of a set of texts; "" for nothing."""
+    # Names of instructions, no offsets: the key has the release of Python; 3.11 to 3.13 name them alike.
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("PRECALL", "CACHE", "NOP")]
     names = [step.opname for step in steps] + ["", ""]
     view = False  # whether the keys or the items of a dict are kept, to be subtracted from, say

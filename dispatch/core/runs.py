@@ -160,7 +160,7 @@ def _number(x: Any, dtype: np.dtype[Any]) -> np.ndarray | None:
     try:
         with np.errstate(all="raise"):
             found = np.array(x, dtype)
-    except Exception:
+    except Exception:  # whatever NumPy has to say of the number it says in the call, which is then in no run
         return None
     return None if found.shape else found
 
