@@ -29,6 +29,7 @@ EMPTY: Absent
 SKIPPED: Absent
 
 def is_same(now: object, was: object) -> bool: ...
+def dtype_text(dtype: np.dtype[Any]) -> str: ...
 
 @final
 class Slots:

@@ -105,13 +105,24 @@ cdef bint same(PyObject *now, PyObject *was) except -1:
     x, y = <object>now, <object>was
     if type(x) is complex:
         return equal(x.real, y.real) and equal(x.imag, y.imag)
-    if type(x) is bytes or type(x) is range:
+    if type(x) is bytes:
         return x == y
-    if type(x) is slice:
+    if type(x) is slice or type(x) is range:       # ranges of one length may be equal that end elsewhere
         return equal((x.start, x.stop, x.step), (y.start, y.stop, y.step))
     if isinstance(x, np.generic) and not isinstance(x, (np.void, np.object_)):
         return x.dtype == y.dtype and x.tobytes() == y.tobytes()
-    return isinstance(x, np.dtype) and x == y and x.metadata is None and y.metadata is None
+    return isinstance(x, np.dtype) and same_dtypes(x, y) and x.metadata is None and y.metadata is None
+
+
+cdef bint same_dtypes(x, y) except -1:
+    """Whether two dtypes say the same to whoever asks: equal ones may be of two C types, or lay out fields otherwise."""
+    return x is y or (type(x) is type(y) and x == y and (x.names is None or dtype_text(x) == dtype_text(y)))
+
+
+def dtype_text(dtype):
+    """Return the text of a dtype, with the names of its fields, and which of the dtypes in it are aligned."""
+    inner = [] if dtype.names is None else [dtype_text(field[0]) for field in dtype.fields.values()]
+    return f"{dtype!r}{dtype.isalignedstruct:d}{''.join(inner)}"
 
 
 cdef bint equal(object now, object was) except -1:
@@ -170,7 +181,7 @@ cdef class Slots:
                 return False
             if not is_laid_out(now, slot.dtype, slot.ndim, slot.shape, slot.shape + slot.ndim):
                 dtype = (<object>now).dtype
-                if not (dtype == <object>slot.dtype and is_laid_out(now, <PyObject *>dtype, slot.ndim, slot.shape,
+                if not (same_dtypes(dtype, <object>slot.dtype) and is_laid_out(now, <PyObject *>dtype, slot.ndim, slot.shape,
                                                                     slot.shape + slot.ndim)):
                     return False
         elif slot.kind == IS_FLOAT:

@@ -16,6 +16,7 @@ import dataclasses
 import enum
 import functools
 import types
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,7 @@ def _is_bare_record(cls: type) -> bool:
         or name in TEXTS
         or type(x) in (types.MemberDescriptorType, types.GetSetDescriptorType)
         or (type(x) is types.FunctionType and x.__code__.co_filename == "<string>")
+        or (name == "__hash__" and x is None)
         for name, x in class_dict(cls).items()
     )
 
@@ -104,6 +106,18 @@ def asking(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
         return (ours if traced else function)(*args, **keywords)
 
     return made
+
+
+class _Namespace(types.SimpleNamespace):
+    """The copy of a namespace: what the code does not name is not in it, so it can neither be compared nor written as text."""
+
+    def __repr__(self) -> str:
+        raise TracingError("the text of a namespace was asked for while it was traced, of which only what is named is known.")
+
+    def __eq__(self, other: object) -> bool:
+        raise TracingError("a namespace was compared while it was traced, of which only what is named is known.")
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Copies:
@@ -185,7 +199,7 @@ class Copies:
         if cls is set:
             return self._watched(tuple, self._put(x, set(x)), "a set") if set(x) is not x else x
         if cls is types.SimpleNamespace:
-            new = self._put(x, types.SimpleNamespace())
+            new = self._put(x, _Namespace())
             for k in self.reached.attributes(vars(x)):
                 setattr(new, k, self.copy(vars(x)[k]))
             self._watched(mapping_items, vars(new), "a namespace")
@@ -222,7 +236,9 @@ class Copies:
         cells = tuple([types.CellType() for _ in f.__closure__ or ()])
         new = types.FunctionType(f.__code__, known, f.__name__, None, cells or None)
         self._put(f, new)
-        new.__qualname__, new.__module__, new.__doc__ = f.__qualname__, f.__module__, f.__doc__
+        new.__qualname__, new.__module__, new.__doc__ = f.__qualname__, f.__module__, self.copy(f.__doc__)
+        if "__annotations__" in self.reached.names:
+            new.__annotations__ = self.copy(f.__annotations__)
         for name, cell, old in zip(f.__code__.co_freevars, cells, f.__closure__ or (), strict=True):
             if (value := contents(old)) is not EMPTY:
                 cell.cell_contents = self.copy(value)
@@ -294,6 +310,7 @@ class Copies:
             self._put(cls, cls)
             return cls
         bases = tuple(map(self.copy, cls.__bases__))
+        named = UNREAD & self.reached.names
         first: dict[str, Any] = {
             k: d[k]
             for k in (
@@ -306,18 +323,22 @@ class Copies:
                 "__annotations__",
             )
             if k in d
-        }
+        } | {"__qualname__": cls.__qualname__}
         new = self._put(cls, type(cls)(cls.__name__, bases, first))
         taken = self.reached.class_names(cls, called=id(cls) in self.reached.called or self.reached.makes)
         for name, value in d.items():
-            if name in first or type(value) in (types.MemberDescriptorType, types.GetSetDescriptorType):
+            if (name in first and name not in named) or type(value) in (types.MemberDescriptorType, types.GetSetDescriptorType):
                 continue
             if name in taken or (name in UNREAD and name not in ("__dict__", "__weakref__", "_abc_impl")):
-                type.__setattr__(new, name, value if name in UNREAD else self.copy(value))
+                type.__setattr__(new, name, value if name in UNREAD - named else self.copy(value))
             elif name in TEXTS:
                 type.__setattr__(new, name, without_text(cls))
         if "__getattr__" not in d:
             type.__setattr__(new, "__getattr__", self._unnamed(cls))
+        if "__repr__" not in d:  # that of every object has its address
+            type.__setattr__(new, "__repr__", without_text(cls))
+        if cls.__hash__ is object.__hash__:  # by which a set has its order
+            type.__setattr__(new, "__hash__", lambda x: object.__hash__(self.originals.get(id(x), x)))
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)
         return new
@@ -441,11 +462,13 @@ class Copies:
             return np.ndarray
         if type(x) is TracedNumber:
             return float
-        return type(x)
+        return types.SimpleNamespace if type(x) is _Namespace else type(x)
 
     def _classes(self, classes: Any) -> Any:
-        if isinstance(classes, tuple):
+        if type(classes) is tuple:
             return tuple(map(self._classes, classes))
+        if typing.get_origin(classes) in (typing.Union, types.UnionType):
+            return tuple(map(self._classes, classes.__args__))
         found: Any = type if classes == self._type else self.originals.get(id(classes), classes)
         return found
 
@@ -498,7 +521,7 @@ def names_of(f: types.FunctionType) -> list[str]:
 
 def mapping_items(x: Any) -> tuple[Any, ...]:
     """Return keys and values, one after the other."""
-    return tuple([part for pair in dict.items(x) for part in pair])
+    return tuple([part for pair in x.items() for part in pair])
 
 
 def cell_items(x: types.CellType) -> tuple[Any, ...]:

@@ -67,7 +67,7 @@ def _opened(shape: "re.Match[str]") -> str:
 def _phrase(x: Any) -> str:
     if type(x) is float:
         return "a float"
-    if hasattr(x, "dtype") and hasattr(x, "shape"):
+    if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
         return f"{x.dtype}{list(x.shape)}" + ("" if type(x) is np.ndarray else f" ({type(x).__name__})")
     if (items := items_of(x)) is None:
         return repr(x)

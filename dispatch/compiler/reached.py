@@ -10,6 +10,7 @@ It has more than 350 lines because the walk is one function for each kind of val
 
 import abc
 import collections
+import dataclasses
 import dis
 import enum
 import functools
@@ -22,13 +23,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy._core import umath
+from numpy._core import arrayprint, umath
 
 from ..core import OpOverload, Tensor
 from ..core.pytree import form_of
 from ..dispatcher.conversion_advice import line_for
 from ..errors import TracingError, kind_of
-from .conditions import CELL, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
+from .conditions import CELL, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE, dtype_text
 from .trusted import (
     ANY_ATTRIBUTE,
     ARRAYS_OWN,
@@ -50,7 +51,7 @@ ABSTRACT = ("abc", "_py_abc")
 UNREAD = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
     "__orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __annotate__ __annotations_cache__ __match_args__ "
-    "__hash__ __dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
+    "__dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
     "_is_protocol __slotnames__".split()  # the last is what pickle notes
 )
 TEXTS = frozenset(
@@ -63,10 +64,13 @@ HOSTILE_METHODS = frozenset(
     "__array__ __array_ufunc__ __array_function__ __array_interface__ __array_struct__ __array_priority__ __array_wrap__ "
     "__array_finalize__ __index__ __float__".split()
 )
+WRITING = frozenset("str repr ascii format format_map mod join".split())
+NAMED_BY = frozenset("__name__ __qualname__ __module__ __doc__".split())
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 DICTS = (dict, collections.OrderedDict)
 DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 _ERRORS = umath._extobj_contextvar  # noqa: SLF001  what np.errstate and np.seterr set; np.geterr() takes 1.3 us
+_PRINTED: Any = getattr(arrayprint, "format_options", None)  # what np.set_printoptions sets; np.get_printoptions() takes 2 us
 _quiet: list[Any] = [None]  # one of its values that asks for no more than warnings
 MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
 
@@ -92,13 +96,14 @@ class Code(NamedTuple):
     refused: str
     catches: bool  # whether it may catch an exception
     tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
+    writes: bool  # whether it may write a value as text
 
 
 @functools.lru_cache(None)
 def names_in(code: types.CodeType) -> Code:
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
-    decides, refused, catches, tells_apart = False, "", False, False
+    decides, refused, catches, tells_apart, writes = False, "", False, False, False
     constant = False  # whether None, True or the like was loaded just before
     generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
@@ -113,6 +118,8 @@ def names_in(code: types.CodeType) -> Code:
             found["imports"].add(step.argval)
         elif name in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
             found["attributes"].add(step.argval)
+        elif name.startswith(("FORMAT_", "CONVERT_VALUE")):
+            writes = True
         elif name == "PUSH_EXC_INFO":
             catches = True
         elif name == "LOAD_BUILD_CLASS":
@@ -129,12 +136,14 @@ def names_in(code: types.CodeType) -> Code:
             decides |= inner.decides
             catches |= inner.catches
             tells_apart |= inner.tells_apart
+            writes |= inner.writes
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
+            writes |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart)
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes)
 
 
 class Reached:
@@ -155,12 +164,13 @@ class Reached:
 
     def __init__(self, *roots: Any, classes: Iterable[type] = ()) -> None:
         self.names: set[str] = set()
-        self.every = self.decides = self.makes = self.catches = self.tells_apart = False
+        self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = False
         state: Any = None
         while True:
             self.guards: list[Guard] = []
             self.arrays: dict[int, np.ndarray] = {}
             self.floats: dict[int, float] = {}
+            self._unbound: set[int] = set()
             self.where: dict[int, str] = {}
             self.seen: dict[int, Any] = {}
             self.called: set[int] = set()
@@ -172,11 +182,13 @@ class Reached:
                 self.visit(x, "")
             for cls in classes:
                 self._class(cls, cls.__name__)
-            if state == (state := (len(self.names), self.every, self.makes)):
+            if state == (state := (len(self.names), self.every, self.makes, self.fields)):
                 break
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
         if strange:
             self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
+        for number in self._unbound:  # one object in a tuple, too, which keeps it when another place gets another
+            self.floats.pop(number, None)
         if len(self.floats) > MOST_FLOATS or self.decides or self.tells_apart:
             self.floats = {}
 
@@ -245,7 +257,10 @@ class Reached:
                 self._owned |= d.keys()
                 self._note(TYPE, x, d, cls, path)
             self._dict(d, path, f"{path}.{{}}" if d is not x else f"{path}[{{!r}}]", d is x)
+            if cls is collections.OrderedDict:  # which keeps an order beside that of the dict in it
+                self._note(READ, x, tuple, tuple(x), f"{path}'s order")
             if cls is collections.defaultdict:
+                self._note(READ, x, factory, factory(x), f"{path}.default_factory")
                 self.visit(x.default_factory, f"{path}.default_factory")
         elif cls in (list, tuple):
             self._items(x, path)
@@ -290,8 +305,9 @@ class Reached:
     def _dict(self, d: dict[Any, Any], path: str, each: str, whole: bool) -> None:
         """The items of a dict, or, if it is that of an object, those that the code names."""
         kept = d if whole or self.every else self.names
-        self._note(DICT, d, tuple(d), tuple([v if k in kept else SKIPPED for k, v in d.items()]), path)
-        for k, v in list(d.items()):
+        pairs = list(dict.items(d))  # in the order of the dict
+        self._note(DICT, d, tuple([k for k, _ in pairs]), tuple([v if k in kept else SKIPPED for k, v in pairs]), path)
+        for k, v in pairs:
             if (
                 whole
                 and not is_plain(k)
@@ -307,6 +323,8 @@ class Reached:
         items = tuple(x) if type(x) is list else tuple.__getitem__(x, slice(None))
         if type(x) is list or any(type(item) is np.ndarray for item in items):
             self._note(ITEMS, x, None, items, path)
+        else:
+            self._unbound |= {id(item) for item in items if type(item) is float}
         for i, item in enumerate(items):
             self.visit(item, f"{path}[{i}]")
 
@@ -330,6 +348,8 @@ class Reached:
         self.decides |= code.decides
         self.catches |= code.catches
         self.tells_apart |= code.tells_apart
+        if code.writes or TEXTS & code.attributes:
+            self._printed()
         self.names |= code.attributes
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
@@ -337,6 +357,12 @@ class Reached:
         self.makes |= bool({"type", "replace"} & (code.globals | code.attributes))
         self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         self._note(TYPE, f, f.__dict__, types.FunctionType, path)
+        if self.names & NAMED_BY:
+            self._note(READ, f, naming, naming(f), f"{path}.__name__")
+            self.visit(f.__doc__, f"{path}.__doc__")
+        if "__annotations__" in self.names:
+            self._note(READ, f, annotations, annotations(f), f"{path}.__annotations__")
+            self.visit(f.__annotations__, f"{path}.__annotations__")
         self._dict(f.__dict__, path, f"{path}.{{}}", False)
         known = f.__globals__
         self.seen[id(known)] = known
@@ -346,6 +372,7 @@ class Reached:
             imported = sys.modules.get(name)
             if imported is None or not is_listed(name):
                 self._refuse(f"{path} imports {name} when it runs; import it at the top of the module")
+            self._note(ITEM, sys.modules, name, imported, f"sys.modules[{name!r}]")
             self.visit(imported, name)
         self._cells(f, path)
         for i, value in enumerate(f.__defaults__ or ()):
@@ -390,9 +417,11 @@ class Reached:
     def _module(self, x: types.ModuleType, path: str) -> None:
         d = vars(x)
         listed = is_listed_module(x)
-        if not listed and "__getattr__" in d:
-            self._refuse(f"it refers to {path}, a module with a __getattr__")
+        if not listed and ("__getattr__" in d or type(x) is not types.ModuleType):
+            self._refuse(f"it refers to {path}, a module with {'a __getattr__' if '__getattr__' in d else 'a class of its own'}")
         if not listed:
+            self._note(TYPE, x, None, types.ModuleType, path)
+            self._note(ITEM, d, "__getattr__", MISSING, f"{path}.__getattr__")
             self._owned |= d.keys()
             for name in sorted(self.names - d.keys()):
                 self._note(ITEM, d, name, MISSING, f"{path}.{name}")
@@ -442,8 +471,12 @@ class Reached:
         if meta is not type and meta.__module__ not in ABSTRACT:
             self._refuse(f"it refers to {path}, whose class has the metaclass {meta.__name__}")
         self._note(MRO, cls, None, cls.__mro__, path)
+        if self.names & NAMED_BY:
+            self._note(READ, cls, naming, naming(cls), f"{path or cls.__name__}.__name__")
         for base in cls.__mro__:
             if is_listed_class(base):
+                if base.__flags__ & 1 << 9:
+                    self._listed_base(base)
                 if base not in (object, tuple) and base.__module__ not in BASES and not issubclass(base, BaseException):
                     self._refuse(f"it refers to {path or cls.__name__}, a {cls.__name__}, which is a {base.__name__} too")
                 continue
@@ -454,11 +487,20 @@ class Reached:
             else:
                 self._class_dict(base, id(cls) in self.called or self.makes)
 
+    def _listed_base(self, cls: type) -> None:
+        """A class of Python's library, to which somebody may have added."""
+        d = class_dict(cls)
+        self._note(DICT, d, tuple(d), tuple([v if k in self.names else SKIPPED for k, v in d.items()]), cls.__name__)
+        for name in sorted(self.names & d.keys()):
+            if not is_plain(d[name]) and not hasattr(d[name], "__get__"):
+                self._refuse(f"it refers to {cls.__name__}, whose {name} is {kind_of(d[name])}")
+
     def _enum(self, cls: enum.EnumMeta, path: str) -> None:
         """An Enum is not copied, since its members are told apart by identity: all that is in it is compared."""
         for base in cls.__mro__:
             if not is_listed_class(base):
                 self._shared_class(base, False)
+        self._note(ITEMS, cls._member_names_, None, tuple(cls._member_names_), path)
         for holder in (cls._member_map_, cls._value2member_map_):
             self._note(DICT, holder, tuple(holder), tuple(holder.values()), path)
         for member in cls._member_map_.values():
@@ -508,6 +550,8 @@ class Reached:
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
         self.names |= set(getattr(cls, "__dataclass_fields__", ()))
+        if self.fields and "__dataclass_fields__" in d:
+            self.visit(d["__dataclass_fields__"], f"{cls.__name__}.__dataclass_fields__")
         if issubclass(cls, tuple) and "_fields" in d:  # its methods ask for these
             self.names |= {"_make", "_fields"}
         taken = self.class_names(cls, called)
@@ -521,7 +565,7 @@ class Reached:
         """Return the names in a class that the code may ask for, by name or by what Python does by itself."""
         found = []
         for name, value in class_dict(cls).items():
-            if name in UNREAD or name in TEXTS or (name in MADE_BY and not called):
+            if (name in UNREAD and name not in self.names) or name in TEXTS or (name in MADE_BY and not called):
                 continue
             special = name.startswith("__") and name.endswith("__") and not isinstance(value, types.GetSetDescriptorType)
             if self.every or name in self.names or special or type(value) is types.MemberDescriptorType:
@@ -579,7 +623,15 @@ class Reached:
                 self.visit(inner, path)
             elif not isinstance(x, OpOverload) and not hasattr(x, "schema") and cls.__name__ not in HANDLES:
                 self._refuse(f"it refers to {path}, {kind_of(x)}, which has a state of its own")
+        elif isinstance(x, dataclasses.Field):
+            self._note(READ, x, field_parts, parts := field_parts(x), path)
+            known = list(parts[2:]) if parts[1] in (dataclasses.MISSING, list, dict, set) else [None, self]
+            if not all(part is dataclasses.MISSING or is_plain(part) for part in known):
+                self._refuse(f"it refers to {path}, a field whose default or metadata can change")
         elif module.partition(".")[0] == "typing" or cls in (types.GenericAlias, types.UnionType) or module == "dataclasses":
+            made_of = getattr(x, "__origin__", None)
+            if isinstance(made_of, type) and not is_listed_class(made_of):
+                self._refuse(f"it refers to {path}, {x}, which answers for the class in it. Write {made_of.__name__}")
             for part in getattr(x, "__args__", ()):
                 self.visit(part, path)
         else:
@@ -588,12 +640,19 @@ class Reached:
     def _listed_name(self, module: Any, name: str, path: str) -> None:
         module = str(module or "")
         self.every |= name in ANY_ATTRIBUTE
+        if name in WRITING:
+            self._printed()
+        self.fields |= (module, name) == ("dataclasses", "fields")
         if module.partition(".")[0] in ("math", "cmath") or name in ("complex128", "complex64", "clongdouble"):
             self.decides = True
         if not is_listed(module) or refused_of(module, name):
             self._refuse(
                 f"it uses {path or name}, {module}.{name}, whose result may depend on more than its arguments"
             )
+
+    def _printed(self) -> None:
+        """Note how NumPy writes numbers and arrays."""
+        self._note(READ, np, printing, printing(np), "np.get_printoptions()")
 
     # -- notes ---------------------------------------------------------------------------------------------------------------
 
@@ -629,7 +688,22 @@ class Slot:
 
 def fields(x: "np.dtype[Any]") -> tuple[Any, ...]:
     """Return the text of a structured dtype, with the names of its fields."""
-    return (repr(x),)
+    return (dtype_text(x),)
+
+
+def factory(x: "collections.defaultdict[Any, Any]") -> tuple[Any, ...]:
+    """Return what makes the items that a defaultdict lacks."""
+    return (x.default_factory,)
+
+
+def naming(x: Any) -> tuple[Any, ...]:
+    """Return what a function or a class is called, and what it says of itself."""
+    return x.__name__, x.__qualname__, x.__module__, x.__doc__
+
+
+def annotations(f: types.FunctionType) -> tuple[Any, ...]:
+    """Return the annotations of a function."""
+    return (f.__annotations__,)
 
 
 def loud(_: Any) -> tuple[Any, ...]:
@@ -640,6 +714,12 @@ def loud(_: Any) -> tuple[Any, ...]:
             return (True,)
         _quiet[0] = state
     return (False,)
+
+
+def printing(_: Any) -> tuple[Any, ...]:
+    """Return how NumPy and Python write numbers: what NumPy is told in one piece, or, before NumPy 2.1, piece by piece."""
+    told = (_PRINTED.get(),) if _PRINTED is not None else tuple(np.get_printoptions().values())
+    return (*told, sys.get_int_max_str_digits())
 
 
 def registered(_: Any) -> tuple[Any, ...]:
@@ -663,6 +743,11 @@ def descriptor_parts(x: Any) -> Iterator[Any]:
         yield from (f for f in (x.fget, x.fset, x.fdel) if f is not None)
     else:
         yield x.func if isinstance(x, functools.cached_property) else x.__func__
+
+
+def field_parts(x: "dataclasses.Field[Any]") -> tuple[Any, ...]:
+    """Return what a field of a dataclass says."""
+    return (x.name, x.default_factory, x.default, *mapping_parts(x.metadata), x.init, x.repr, x.hash, x.compare, x.kw_only)
 
 
 def contents(cell: types.CellType) -> Any:

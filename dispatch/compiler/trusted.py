@@ -47,7 +47,8 @@ REFUSED_ATTRIBUTES = frozenset(
     "__class__ __dict__ __globals__ __closure__ __code__ __subclasses__ __mro__ __bases__ __self__ __func__ __wrapped__ "
     "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
     "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
-    "cache_clear __instancecheck__ __subclasscheck__".split()
+    "cache_clear __instancecheck__ __subclasscheck__ __type_params__ "
+    "__args__ __origin__ __supertype__ __bound__ __constraints__".split()
 )
 
 # Whoever names one of these, or refers to it, may ask for any attribute: `"{0.scale}".format(x)` does.
@@ -95,6 +96,8 @@ def refused_of(module: str, name: str) -> bool:
         return name in REFUSED_BUILTINS
     if top == "dataclasses":
         return name == "make_dataclass"
+    if top in ("typing", "abc"):
+        return name in ("get_type_hints", "get_overloads", "get_args", "get_origin", "get_cache_token")
     if top == "functools":
         return name in ("lru_cache", "cache", "singledispatch", "singledispatchmethod", "_lru_cache_wrapper")
     if top == "types":

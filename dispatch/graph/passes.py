@@ -133,12 +133,22 @@ def may_raise(node: Node) -> bool:
     """Whether a call may raise of other data than the trace's. NumPy's ufuncs do not, but for integers to negative powers."""
     op = node.op
     if op is None or op in CANNOT_RAISE:
-        return op is not None and op.schema.is_view and len(list(nodes_in(node.args))) > 1  # by an array of indices
+        return op is not None and op.schema.is_view and _by_an_array(node)
     found = op.table.source(int(DispatchKey.CPU))
     kernel = None if found is None else found.rule
     if not isinstance(kernel, np.ufunc) or kernel.signature is not None or getattr(np, kernel.__name__, None) is not kernel:
         return True  # the loop of another's ufunc may be Python's
     return kernel is np.power and not (type(node.value) is Metadata and node.value.dtype.kind in "fc")
+
+
+def _by_an_array(node: Node) -> bool:
+    """Whether a view is taken by an array of indices, or, of an array with open lengths, by a list: either may be too far."""
+    if len(list(nodes_in(node.args))) > 1:
+        return True
+    shape = getattr(getattr(node.args[0], "value", None), "shape", ())
+    return any(type(n) is not int for n in shape) and any(
+        type(part) is list for x in node.args[1:] for part in (x if isinstance(x, tuple) else (x,))
+    )
 
 
 def common_subexpressions(graph: G) -> G:

@@ -86,10 +86,10 @@ def _of_items(dims: Any, x: Any, items: Any, place: str, option: str) -> list[An
     return found
 
 
-def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int]]) -> Any:
+def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]) -> Any:
     """Return the axis of each array in an argument, none of them negative; a list for a container.
 
-    `place` is the name of the argument in messages. The length of each mapped axis, and its place, are added to `sizes`.
+    `place` is the name of the argument in messages. The place of each mapped axis, its number and its length are added to `sizes`.
     """
     if dims is None:
         return None
@@ -109,7 +109,7 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int]]) -> 
             f"vmap: {place} has shape {shape} and no axis {dims} to map. "
             "in_dims is an axis, None, or a tuple of one for each argument."
         )
-    sizes.append((f"{place} has {shape[dims]} along axis {dims}", shape[dims]))
+    sizes.append((place, dims, shape[dims]))
     return dims % len(shape)
 
 

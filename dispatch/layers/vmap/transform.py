@@ -117,13 +117,14 @@ def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any)
 
 def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
     """Return the axis of every array in the arguments, and the length that all these axes have."""
-    sizes: list[tuple[str, int]] = []
+    sizes: list[tuple[str, int, int]] = []
     axes = [mapped_axes(dim, x, f"argument {i}", sizes) for i, (x, dim) in enumerate(zip(args, dims, strict=True))]
     if not sizes:
         raise BatchingError("vmap: no argument is mapped. Give at least one an axis in in_dims.")
-    if any([length != sizes[0][1] for _, length in sizes[1:]]):
-        raise BatchingError(f"vmap: the mapped axes differ in length: {'; '.join(words for words, _ in sizes)}.")
-    return axes, sizes[0][1]
+    if any([length != sizes[0][2] for _, _, length in sizes[1:]]):
+        said = "; ".join(f"{place} has {length} along axis {dim}" for place, dim, length in sizes)
+        raise BatchingError(f"vmap: the mapped axes differ in length: {said}.")
+    return axes, sizes[0][2]
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:
