@@ -28,6 +28,7 @@ class Entry(Ready):
     ) -> None:
         self.call, self.conditions, self.traced, self.run, self.reason = call, conditions, traced, run, reason
         self.written = () if traced is None else traced.written
+        self.beside = () if traced is None else traced.beside
         self.repeatable = traced is not None and traced.repeatable
         self.fallbacks: dict[str, int] = {}
         self.place = self.head = self.unkept = ""

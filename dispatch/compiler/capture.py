@@ -33,8 +33,8 @@ class FunctionGraph(NamedTuple):
 
     `conditions` says of a call whether the graph stands for it, and gives the inputs of the graph then: the arrays, given and
     captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
-    floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to. A graph is
-    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
+    floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to, `beside` the arrays
+    whose elements it holds, if it writes. A graph is `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
     the numbers of the fixed floats, `as_inputs` is whether captured arrays and floats are inputs, and `quiet` whether it leaves
     out calls of which NumPy could be told to raise.
     """
@@ -45,6 +45,7 @@ class FunctionGraph(NamedTuple):
     captured: list[str]
     fixed: list[str]
     written: tuple[int, ...]
+    beside: tuple[np.ndarray, ...]
     repeatable: bool
     wrapped: bool
     decided: tuple[int, ...]
@@ -221,6 +222,7 @@ def bound(
         captured=paths[len(given.values) :],
         fixed=[paths[i] for i in decided],
         written=written,
+        beside=tuple(call.captured()) if written and not as_inputs and options.captured != "constant" else (),
         repeatable=is_repeatable(graph),
         wrapped=given.wrapped,
         decided=decided,

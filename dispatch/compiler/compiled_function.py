@@ -101,7 +101,7 @@ class Compiled(Caller):
     def _run(self, entry: Entry, values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the graph of an entry, or the function where the graph does not stand for this call."""
         run = entry.run
-        if run is None or (entry.written and not can_write(entry.written, values)):
+        if run is None or (entry.written and not can_write(entry.written, values + entry.beside)):
             return self.call_instead(entry, args, keywords, False)
         if entry.hits <= self._verify:
             return self._verified(entry, run, values, args, keywords)

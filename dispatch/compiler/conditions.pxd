@@ -81,6 +81,7 @@ cdef class Ready:
     cdef public object run
     cdef public Py_ssize_t hits
     cdef public tuple written
+    cdef public tuple beside
     cdef public bint repeatable
 
 

@@ -455,6 +455,8 @@ cdef class Ready:
         How many calls there were.
     written : tuple of int
         The numbers of the inputs that are written to.
+    beside : tuple of array
+        The arrays whose elements the graph holds, which a write must not reach.
     repeatable : bool
         Whether nothing has happened yet where `run` raises.
     """
@@ -469,14 +471,16 @@ cdef class Caller:
 
     def __call__(self, *args, **keywords):
         cdef Ready ready
+        cdef tuple values
         if self.is_simple and thread_state().rank == 0:
             for entry in self.entries:
                 ready = entry
-                values = ready.conditions.inputs(args, keywords)
-                if values is None:
+                found = ready.conditions.inputs(args, keywords)
+                if found is None:
                     continue
+                values = <tuple>found
                 ready.hits += 1
-                if ready.run is None or (ready.written and not can_write(ready.written, values)):
+                if ready.run is None or (ready.written and not can_write(ready.written, values + ready.beside)):
                     return self.call_instead(ready, args, keywords, False)
                 if not ready.repeatable:
                     return ready.run(*values)

@@ -10,6 +10,7 @@ from ..errors import GraphError
 from ..graph import Graph, Node, nodes_in
 from ..graph.literals import evaluated, is_open
 from ..graph.shape_guards import sizes_of_inputs
+from .conditions import dtype_text
 from .lowering import in_place, program
 
 
@@ -24,7 +25,8 @@ def open_layout(x: np.ndarray) -> tuple[Any, ...]:
     long = [i for i, n in enumerate(x.shape) if n > 1]
     order = tuple(sorted(long, key=lambda i: (-x.strides[i], i)))
     dense = x.flags.c_contiguous or x.flags.f_contiguous
-    return x.dtype, tuple([min(n, 2) for n in x.shape]), order, dense or x.strides
+    said = x.dtype.char if x.dtype.names is None else dtype_text(x.dtype)
+    return x.dtype, said, tuple([min(n, 2) for n in x.shape]), order, dense or x.strides
 
 
 def fits(graph: Graph, values: Sequence[Any]) -> bool:

@@ -110,7 +110,7 @@ def _member(call: tuple[Any, ...], loops: dict[Any, Loop | None], ordered: dict[
     if key not in loops:
         loops[key] = None if any(x is None for x in key) else _loop(ufunc, key[1:])  # a dtype equals None
     loop = loops[key]
-    if loop is None or loop.dtypes[-1] != dtype:
+    if loop is None or not _are_one(loop.dtypes[-1], dtype):
         return None
     given: list[Any] = []
     spreads: list[tuple[int, int]] = []
@@ -121,7 +121,7 @@ def _member(call: tuple[Any, ...], loops: dict[Any, Loop | None], ordered: dict[
         elif layout is result and dtype is wanted:
             spread = (1, 0)
         else:
-            spread = _spread(layout, shape) if layout[0] == wanted else None
+            spread = _spread(layout, shape) if _are_one(layout[0], wanted) else None
         if value is None or spread is None:
             return None
         given.append(value)
@@ -144,6 +144,11 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loop | None:
         if types.replace("->", "") == chars:
             return Loop(i, dtypes)
     return None
+
+
+def _are_one(x: np.dtype[Any], y: np.dtype[Any]) -> bool:
+    """Whether two dtypes are of one loop: `long` and `long long` are equal, and have loops of their own."""
+    return x is y or (x == y and x.num == y.num)
 
 
 def _kind(x: Any) -> Any:

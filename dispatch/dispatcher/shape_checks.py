@@ -233,7 +233,7 @@ def _no_rule(op: OpOverload, reason: str) -> NoRuleError:
     return NoRuleError(f"{op.name}: {reason}. {advice}", operator=op.name)
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(REMEMBERED, typed=True)
 def _hollow(shape: Shape, dtype: np.dtype[Any]) -> Any:
     """Make an array that takes no memory and has the strides of C order; only the metadata of a fake rule's result is read."""
     steps = np.cumprod([dtype.itemsize, *[max(n, 1) for n in shape[:0:-1]]], dtype=np.intp)

@@ -128,10 +128,15 @@ def _view(self: Tensor, *args: Any, **keywords: Any) -> Any:
     dtype = given.pop("dtype", None)
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
         given, dtype = {"type": dtype, **given}, None
-    if given.pop("type", np.ndarray) is not np.ndarray or given or len(args) > 2 or (dtype is not None and np.dtype(dtype) != self.dtype):
+    if given.pop("type", np.ndarray) is not np.ndarray or given or len(args) > 2 or not _is_dtype(dtype, self.dtype):
         raise _of_bytes("view", ", ".join(map(repr, args)))
     found = indexing.getitem(self, Ellipsis)
     return found if self.shape or not is_number(self) else indexing.as_number(found)
+
+
+def _is_dtype(asked: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is the one of an array, of the same C type too: `long` and `long long` are equal."""
+    return asked is None or (np.dtype(asked) == dtype and np.dtype(asked).char == dtype.char)
 
 
 def _of_bytes(name: str, given: str = "...") -> UnsupportedError:

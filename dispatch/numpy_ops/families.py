@@ -167,11 +167,11 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
 
     def rule(*xs: Any) -> Any:
         if len(xs) == 2 and type(xs[0]) is type(xs[1]) is FakeTensor:  # the usual case, without the three lists
-            return elementwise(ufunc_dtype(kernel, (xs[0].dtype, xs[1].dtype)), xs)
+            return elementwise(ufunc_dtype(kernel, xs[0].dtype, xs[1].dtype), xs)
         fakes = [x for x in xs if isinstance(x, FakeTensor)]
         if not fakes:
             return kernel(*xs)  # numbers only
-        return elementwise(ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes)
+        return elementwise(ufunc_dtype(kernel, *[x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs]), fakes)
 
     return rule
 

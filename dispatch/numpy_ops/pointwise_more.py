@@ -195,7 +195,7 @@ def _root(x: Any, n: float = 2.0) -> Any:
 
 
 def _fake_root(x: Any, n: float) -> Any:
-    return elementwise(ufunc_dtype(np.sqrt, (x.dtype,)), [x]) if isinstance(x, FakeTensor) else _root(x, n)
+    return elementwise(ufunc_dtype(np.sqrt, x.dtype), [x]) if isinstance(x, FakeTensor) else _root(x, n)
 
 
 def _root_slope(x: Any, n: float, out: Any) -> Any:
@@ -268,7 +268,7 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
     return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x))
 
 
-@lru_cache(None)
+@lru_cache(None, typed=True)
 def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.round(np.zeros((), dtype)).dtype
 

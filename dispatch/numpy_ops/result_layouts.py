@@ -77,9 +77,13 @@ def small(layout: Any) -> Any:
     return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
 
 
-@lru_cache(REMEMBERED)
 def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
     """Return the layout of a view, and whether it is one: a number, or `imag` of a real array, is not."""
+    return _viewed(kernel, type(layout.dtype), layout, *args)
+
+
+@lru_cache(REMEMBERED)
+def _viewed(kernel: Kernel, _: type, layout: Layout, *args: Any) -> Seen:
     found = kernel(seen(layout), *args)
     return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
 
@@ -128,8 +132,8 @@ def order_of_strides(strides: Shape) -> Order:
 # -- elementwise -----------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(REMEMBERED)
-def ufunc_dtype(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
+@lru_cache(REMEMBERED, typed=True)  # for `long` and `long long` are equal
+def ufunc_dtype(ufunc: np.ufunc, *kinds: Any) -> np.dtype[Any]:
     """Return the dtype of a ufunc's result; a Python number is given by its type, as in NEP 50."""
     return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
 

@@ -69,7 +69,7 @@ def ufunc_of(name: str) -> Any:
     return ufunc_of_row(op) or vars(op)["__wrapped__"]
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(REMEMBERED, typed=True)
 def loop_dtype(name: str, x: np.dtype[Any], dtype: Any, out: Any = None) -> np.dtype[Any]:
     """Return the dtype in which a method of a ufunc computes; NumPy's own error where there is none."""
     ufunc = ufunc_of(name)

@@ -292,7 +292,7 @@ def one(x: TrackedTensor) -> Any:
     return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.kept.layout)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)
 def _one(dtype: np.dtype[Any]) -> Any:
     return freeze(np.ones((), dtype))
 

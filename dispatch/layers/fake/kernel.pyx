@@ -39,8 +39,8 @@ cdef object key_of(object x, object mode, bint symbolic):
         if fake.mode is not mode or (fake.kept is not None and fake.kept.constant is not None):
             raise LookupError
         if symbolic:
-            return identities(fake.shape), identities(fake.strides), fake.dtype, fake.device, fake.number
-        return fake.shape, fake.strides, fake.dtype, fake.device, fake.number
+            return identities(fake.shape), identities(fake.strides), fake.dtype, type(fake.dtype), fake.device, fake.number
+        return fake.shape, fake.strides, fake.dtype, type(fake.dtype), fake.device, fake.number  # long equals long long
     if cls in PLAIN:
         return cls, x                       # the type counts too, for 1, 1.0 and True are equal
     if cls is tuple or cls is list:
@@ -49,7 +49,9 @@ cdef object key_of(object x, object mode, bint symbolic):
         return id(x),
     if cls is slice:
         return slice, key_of(x.start, mode, symbolic), key_of(x.stop, mode, symbolic), key_of(x.step, mode, symbolic)
-    if isinstance(x, DTYPE) or (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
+    if isinstance(x, DTYPE):
+        return cls, x
+    if (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
         return x
     raise LookupError
 
