@@ -36,7 +36,8 @@ class FunctionGraph(NamedTuple):
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to, `beside` the arrays
     whose elements it holds, if it writes. A graph is `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
     the numbers of the fixed floats, `as_inputs` is whether captured arrays and floats are inputs, and `quiet` whether it leaves
-    out calls of which NumPy could be told to raise.
+    out calls of which NumPy could be told to raise. `catches` is whether the code may catch an exception: one that a traced
+    value raises, and an array does not, would be nobody's to see.
     """
 
     graph: Graph
@@ -51,6 +52,7 @@ class FunctionGraph(NamedTuple):
     decided: tuple[int, ...]
     as_inputs: bool
     quiet: bool
+    catches: bool
 
 
 class Options(NamedTuple):
@@ -134,6 +136,8 @@ def _may_be_compared(reached: Reached) -> bool:
 def _traced(call: Walked, options: Options) -> FunctionGraph:
     """Return one trace."""
     reached, given = call.reached, call.given
+    if reached.catches and given.wrapped:
+        raise TracingError("it may catch exceptions, and is given values of a transform, by which no trace can be held against it.")
     as_inputs = options.captured == "inputs" and not given.wrapped
     values, paths = call.inputs(as_inputs)
     captured = call.captured()
@@ -228,6 +232,7 @@ def bound(
         decided=decided,
         as_inputs=as_inputs,
         quiet=quiet,
+        catches=reached.catches,
     )
 
 

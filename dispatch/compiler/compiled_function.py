@@ -60,7 +60,7 @@ class Compiled(Caller):
         """Run a call of a new kind, or any call of a function that is dynamic or is verified."""
         if watched_by_mode():
             return self._f(*args, **keywords)
-        for entry in [] if self.is_simple else self.entries:
+        for entry in [x for x in self.entries if x.doubted] if self.is_simple else self.entries:
             values = self._inputs(entry, args, keywords)
             if values is not None:
                 entry.hits += 1
@@ -103,7 +103,7 @@ class Compiled(Caller):
         run = entry.run
         if run is None or (entry.written and not can_write(entry.written, values + entry.beside)):
             return self.call_instead(entry, args, keywords, False)
-        if entry.hits <= self._verify:
+        if entry.doubted or entry.hits <= self._verify:
             return self._verified(entry, run, values, args, keywords)
         if not entry.repeatable:
             return run(*values)
@@ -125,17 +125,27 @@ class Compiled(Caller):
         self, entry: Entry, run: Callable[..., Any], values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """Run the function, and hold the graph, which runs on copies, against it."""
+        if entry.doubted and entry.traced is not None and self._backend is not replay:  # an engine is held against the replay
+            run = replay(entry.traced.graph, [])
         copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
-        out = self._f(*args, **keywords)
+        raised: Exception | None = None
+        out = None
         try:
-            same = agree(run(*copies), out) and all(agree(copies[i], values[i]) for i in entry.written)
+            out = self._f(*args, **keywords)
+        except Exception as error:
+            raised = error
+        try:
+            same = agree(run(*copies), out) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
         except Exception:
-            same = False
+            same = raised is not None
         if not same:
             entry.run, entry.reason = None, "its graph does not give what it gives"
             if self._fullgraph:
-                raise TracingError(f"{entry.reason}, to the bit.")
+                raise TracingError(f"{entry.reason}, to the bit.") from raised
             self._warn(entry.reason + ", to the bit.")
+        if raised is not None:
+            raise raised
+        entry.doubted = False
         return out
 
     def _traced(self, args: tuple[Any, ...], keywords: dict[str, Any], note: bool = True) -> Entry | None:

@@ -82,7 +82,7 @@ cdef class Ready:
     cdef public Py_ssize_t hits
     cdef public tuple written
     cdef public tuple beside
-    cdef public bint repeatable
+    cdef public bint repeatable, doubted
 
 
 cdef class Caller:

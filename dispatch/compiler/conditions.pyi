@@ -66,6 +66,8 @@ class Ready:
     hits: int
     written: tuple[int, ...]
     repeatable: bool
+    doubted: bool
+    beside: tuple[Any, ...]
 
 @disjoint_base
 class Caller:

@@ -459,6 +459,8 @@ cdef class Ready:
         The arrays whose elements the graph holds, which a write must not reach.
     repeatable : bool
         Whether nothing has happened yet where `run` raises.
+    doubted : bool
+        Whether the graph is to be held against the function first.
     """
 
 
@@ -479,6 +481,8 @@ cdef class Caller:
                 if found is None:
                     continue
                 values = <tuple>found
+                if ready.doubted:
+                    return self.call_anew(args, keywords)
                 ready.hits += 1
                 if ready.run is None or (ready.written and not can_write(ready.written, values + ready.beside)):
                     return self.call_instead(ready, args, keywords, False)

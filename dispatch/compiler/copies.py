@@ -103,9 +103,17 @@ def asking(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
 
     def made(*args: Any, **keywords: Any) -> Any:
         traced = any(isinstance(x, Tensor) for x in leaves((args, keywords)))
+        if traced and function is np.require:
+            check_requirements(*args[2:], **keywords)
         return (ours if traced else function)(*args, **keywords)
 
     return made
+
+
+def check_requirements(requirements: Any = (), **_: Any) -> None:
+    """Raise for what np.require asks of an array beside its layout."""
+    if asked := sorted({x[0].upper() for x in requirements or ()} & {"A", "O", "W"}):
+        raise TracingError(f"np.require asks for the flag {asked[0]!r} of an array, which is no part of the kind of call.")
 
 
 class _Namespace(types.SimpleNamespace):

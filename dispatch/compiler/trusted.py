@@ -26,14 +26,13 @@ REFUSED_BUILTINS = frozenset(
     "__build_class__".split()
 )
 
-# Of NumPy: what depends on more than its arguments, on flags of an array say (require), changes what all share, reads files, or
-# looks behind an array.
+# Of NumPy: what depends on more than its arguments, changes what all share, reads files, or looks behind an array.
 REFUSED_NUMPY = frozenset(
     "random errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
     "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
-    "require may_share_memory shares_memory byte_bounds lib testing ctypeslib f2py show_config show_runtime info test get_include "
+    "may_share_memory shares_memory byte_bounds lib testing ctypeslib f2py show_config show_runtime info test get_include "
     "isscalar iterable asarray_chkfinite vectorize poly1d ma matrix bmat recarray rec char chararray".split()
 )
 

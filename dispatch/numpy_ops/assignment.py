@@ -25,6 +25,8 @@ Function = Callable[..., Any]
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
+    if not x.shape and is_number(x):
+        np.zeros((), x.dtype)[()][index] = value  # raises NumPy's own error
     setitem_(x, *parted(index, read_as(value, x.dtype) if isinstance(value, (list, tuple)) else value))
 
 
@@ -58,6 +60,7 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     elif not (fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
         again(hollow(given), np.empty(out.shape, out.dtype))
     if isinstance(out, Tensor):
+        check_memory("out=", out)
         setitem_(out, Ellipsis, value)
     else:
         out[...] = value
@@ -152,6 +155,13 @@ def check_target(spelling: str, x: Any) -> None:
             f"{spelling} would write to an array of shape {np.shape(x)}, which cannot hold what a Tensor tracks. "
             "Make the array of a tracked one: np.zeros_like(x, shape=...)."
         )
+    check_memory(spelling, x)
+
+
+def check_memory(spelling: str, x: Tensor) -> None:
+    """Raise for a number, which NumPy has as a scalar that nobody can write to."""
+    if not x.shape and is_number(x):
+        raise TypeError(f"{spelling} would write to a number of dtype {x.dtype}, which is no array. Write to np.array(x).")
 
 
 def _flat(value: Any) -> Any:
@@ -161,8 +171,8 @@ def _flat(value: Any) -> Any:
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Run `np.put`: the index counts elements in C order; too few values are repeated."""
-    check_target("np.put", a)
     a = _memory(a)
+    check_target("np.put", a)
     ind = np.ravel(as_array(ind))
     value = _flat(read_as(v, a.dtype))
     if 0 < value.shape[0] != len(ind):
