@@ -73,6 +73,47 @@ HOLDERS = {
         "N.__new__.__defaults__ = (V,)",
     ),
     "builtins of its own": ("b = {'w': V}\ng = types.FunctionType((lambda: w).__code__, {'__builtins__': b})", "g()", "b['w'] = V"),
+    "last of an OrderedDict": ("h = collections.OrderedDict(a=V, b=3.0)", "next(reversed(h.values()))", "h['a'] = V; h.move_to_end('a')"),
+    "factory of a defaultdict": ("h = collections.defaultdict(lambda: V)", "h.copy()['w']", "h.default_factory = lambda v=V: v"),
+    "annotation of a class": ("class A: pass\nA.__annotations__ = {'w': V}\nh = A()", "h.__annotations__['w']", "h.__annotations__['w'] = V"),
+    "annotation of a function": ("def g(): pass\ng.__annotations__ = {'w': V}", "g.__annotations__['w']", "g.__annotations__ = {'w': V}"),
+    "text of a class": ("class A: pass\nA.__doc__ = V\nh = A()", "h.__doc__", "A.__doc__ = V"),
+    "text of a function": ("def g(): pass\ng.__doc__ = V", "g.__doc__", "g.__doc__ = V"),
+    "hash": (
+        "k = V\nclass A:\n    def __init__(self, n): self.n = n\n    def __hash__(self): return int(np.sum(k)) * self.n\n    __eq__ = lambda a, b: True\nh = A(0), A(1)",
+        "({h[0]: 2.0}.get(h[1], 3.0))",
+        "k = V",
+    ),
+    "alias of a generic class": ("class A(typing.Generic[typing.AnyStr]): w = V\nh = A[int]", "h.w", "A.w = V"),
+    "origin of an alias": ("class A(typing.Generic[typing.AnyStr]): w = V\nh = A[int]", "typing.get_origin(h).w", "A.w = V"),
+    "metadata of a field": (
+        "m = {'w': V}\n@dataclasses.dataclass\nclass A:\n    a: int = dataclasses.field(default=1, metadata=m)\nh = A()",
+        "dataclasses.fields(h)[0].metadata['w']",
+        "m['w'] = V",
+    ),
+    "default of a field": (
+        "@dataclasses.dataclass\nclass A:\n    a: object = dataclasses.field(default=V if type(V) is float else 1)\n",
+        "dataclasses.fields(A)[0].default",
+        "dataclasses.fields(A)[0].default = V",
+    ),
+    "module with a class of its own": (
+        "k = V\nclass M(types.ModuleType): w = property(lambda self: k)\nh = types.ModuleType('h'); h.__class__ = M",
+        "h.w",
+        "k = V",
+    ),
+    "module that gets a __getattr__": (
+        "h = types.ModuleType('h')",
+        "getattr(h, 'w', 1.0)",
+        "h.__getattr__ = lambda name, v=V: v",
+    ),
+    "one object in two places": ("k = V\nclass A: w = k\nt = (k,)", "(A.w + t[0])", "A.w = V"),
+    "namespace that is compared": (
+        "h = types.SimpleNamespace(w=V)", "(2.0 if h == types.SimpleNamespace(w=0.25) else 3.0)", "h.w = V"
+    ),
+    "text of a namespace": ("h = types.SimpleNamespace(w=V)", "(1.0 * len(repr(h)))", "h.w = V"),
+    "union of classes": (
+        "class A: w = V\nclass B: w = 0.0\nh = A()", "(h.w if isinstance(h, A | B) else 7.0)", "A.w = V"
+    ),
     "weak reference": ("class A: pass\nh = A(); h.w = V\nq = weakref.ref(h)", "q().w", "h.w = V"),
 }
 READS = {
@@ -91,7 +132,7 @@ VALUES = {
     "arrays": ("np.ones(3)", "np.full(3, 2.0)", "np.zeros(1)", "np.array([1, 2, 3])", "0.5"),
     "other": ("2", "True", "2.0", "np.float64(2)", "np.ones(3)"),
 }
-KNOWN = ("types", "collections", "functools", "dataclasses", "enum", "operator", "weakref")
+KNOWN = ("types", "collections", "functools", "dataclasses", "enum", "operator", "typing", "weakref")
 CAUGHT = """
 def caught(read, a):
     try:

@@ -34,10 +34,10 @@ class FunctionGraph(NamedTuple):
     `conditions` says of a call whether the graph stands for it, and gives the inputs of the graph then: the arrays, given and
     captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to, `beside` the arrays
-    whose elements it holds, if it writes. A graph is `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
-    the numbers of the fixed floats, `as_inputs` is whether captured arrays and floats are inputs, and `quiet` whether it leaves
-    out calls of which NumPy could be told to raise. `catches` is whether the code may catch an exception: one that a traced
-    value raises, and an array does not, would be nobody's to see.
+    whose elements it holds, if it writes. A graph is `repeatable` if nothing has happened where it raises. `wrapped` is whether
+    values of transforms were given. `decided` has the numbers of the fixed floats, `as_inputs` is whether captured arrays and
+    floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `catches` is whether the
+    code may catch an exception: one that a traced value raises, and an array does not, would be nobody's to see.
     """
 
     graph: Graph
@@ -137,7 +137,7 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     """Return one trace."""
     reached, given = call.reached, call.given
     if reached.catches and given.wrapped:
-        raise TracingError("it may catch exceptions, and is given values of a transform, by which no trace can be held against it.")
+        raise TracingError("it may catch exceptions, and a trace with values of a transform cannot be held against it.")
     as_inputs = options.captured == "inputs" and not given.wrapped
     values, paths = call.inputs(as_inputs)
     captured = call.captured()

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any, final
 
+import numpy as np
 from typing_extensions import disjoint_base
 
 ITEM: int

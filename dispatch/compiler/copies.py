@@ -116,6 +116,12 @@ def check_requirements(requirements: Any = (), **_: Any) -> None:
         raise TracingError(f"np.require asks for the flag {asked[0]!r} of an array, which is no part of the kind of call.")
 
 
+def plainly_hashed(cls: type) -> bool:
+    """Whether the objects of a class are hashed by their identity."""
+    own: Any = cls.__hash__
+    return own is object.__hash__
+
+
 class _Namespace(types.SimpleNamespace):
     """The copy of a namespace: what the code does not name is not in it, so it can neither be compared nor written as text."""
 
@@ -124,8 +130,6 @@ class _Namespace(types.SimpleNamespace):
 
     def __eq__(self, other: object) -> bool:
         raise TracingError("a namespace was compared while it was traced, of which only what is named is known.")
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Copies:
@@ -331,7 +335,8 @@ class Copies:
                 "__annotations__",
             )
             if k in d
-        } | {"__qualname__": cls.__qualname__}
+        }
+        first["__qualname__"] = cls.__qualname__
         new = self._put(cls, type(cls)(cls.__name__, bases, first))
         taken = self.reached.class_names(cls, called=id(cls) in self.reached.called or self.reached.makes)
         for name, value in d.items():
@@ -345,7 +350,7 @@ class Copies:
             type.__setattr__(new, "__getattr__", self._unnamed(cls))
         if "__repr__" not in d:  # that of every object has its address
             type.__setattr__(new, "__repr__", without_text(cls))
-        if cls.__hash__ is object.__hash__:  # by which a set has its order
+        if plainly_hashed(cls):  # by which a set has its order
             type.__setattr__(new, "__hash__", lambda x: object.__hash__(self.originals.get(id(x), x)))
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)

@@ -357,12 +357,7 @@ class Reached:
         self.makes |= bool({"type", "replace"} & (code.globals | code.attributes))
         self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         self._note(TYPE, f, f.__dict__, types.FunctionType, path)
-        if self.names & NAMED_BY:
-            self._note(READ, f, naming, naming(f), f"{path}.__name__")
-            self.visit(f.__doc__, f"{path}.__doc__")
-        if "__annotations__" in self.names:
-            self._note(READ, f, annotations, annotations(f), f"{path}.__annotations__")
-            self.visit(f.__annotations__, f"{path}.__annotations__")
+        self._texts_of(f, path)
         self._dict(f.__dict__, path, f"{path}.{{}}", False)
         known = f.__globals__
         self.seen[id(known)] = known
@@ -381,6 +376,15 @@ class Reached:
             self.visit(f.__defaults__, f"{path}.__defaults__")
         if f.__kwdefaults__ is not None:
             self.visit(f.__kwdefaults__, f"{path}.__kwdefaults__")
+
+    def _texts_of(self, f: types.FunctionType, path: str) -> None:
+        """What a function is called and what it says of itself, where code asks."""
+        if self.names & NAMED_BY:
+            self._note(READ, f, naming, naming(f), f"{path}.__name__")
+            self.visit(f.__doc__, f"{path}.__doc__")
+        if "__annotations__" in self.names:
+            self._note(READ, f, annotations, annotations(f), f"{path}.__annotations__")
+            self.visit(f.__annotations__, f"{path}.__annotations__")
 
     def _listed_function(self, f: types.FunctionType, path: str) -> None:
         module = str(f.__globals__.get("__name__", ""))
@@ -418,7 +422,8 @@ class Reached:
         d = vars(x)
         listed = is_listed_module(x)
         if not listed and ("__getattr__" in d or type(x) is not types.ModuleType):
-            self._refuse(f"it refers to {path}, a module with {'a __getattr__' if '__getattr__' in d else 'a class of its own'}")
+            own = "__getattr__" if "__getattr__" in d else "class of its own"
+            self._refuse(f"it refers to {path}, a module with a {own}")
         if not listed:
             self._note(TYPE, x, None, types.ModuleType, path)
             self._note(ITEM, d, "__getattr__", MISSING, f"{path}.__getattr__")

@@ -4,6 +4,7 @@ A program is made twice, run once as it is and once compiled, and must give the 
 it takes, or whether it is refused, makes no difference here.
 """
 
+import abc
 import collections
 import contextlib
 import dataclasses
@@ -809,12 +810,13 @@ def test_a_hostile_program_is_right_or_refused(make):
 
 # Where a value is kept: lines that make the holder `h`, how `f` reads it, and how it is set to another.
 def test_what_is_kept_anywhere_read_anyhow_and_changed_is_seen():
-    """40 holders, 9 reads, 3 sets of values: none may be silently wrong."""
-    wrong = []
-    for holder, read, values in itertools.product(HOLDERS, READS, VALUES.values()):
-        make = generated(holder, read, values)
-        if not same(outcome(make, dispatch.compile), outcome(make, lambda f: f)):
-            wrong.append((holder, read, values))
+    """57 holders, 9 reads, values in turn, and all of them where they are computed with: none may be silently wrong."""
+    wrong, kinds = [], list(VALUES.values())
+    for (i, holder), (k, read) in itertools.product(enumerate(HOLDERS), enumerate(READS)):
+        for values in kinds if read == "computed with" else [kinds[(i + k) % 3]]:
+            make = generated(holder, read, values)
+            if not same(outcome(make, dispatch.compile), outcome(make, lambda f: f)):
+                wrong.append((holder, read, values))
     assert not wrong
 
 
@@ -926,3 +928,198 @@ def test_verify_holds_the_graph_against_the_function():
     right = dispatch.compile(lambda a: a * 2.0, fullgraph=True, verify=2)
     for _ in range(3):
         assert same(right(x), x * 2.0)
+
+
+# -- values that are equal, and not the same ----------------------------------------------------------------------------------
+
+ALIGNED = [np.dtype([("a", "i4"), ("b", "f4")], align=align) for align in (False, True)]
+EQUAL = {
+    "ranges of nothing": (range(0), range(5, 5), lambda v: v.start),
+    "ranges of one number": (range(0, 1, 1), range(0, 1, 7), lambda v: v.step),
+    "ranges to another end": (range(0, 3, 2), range(0, 4, 2), lambda v: v.stop),
+    "aligned fields": (*ALIGNED, lambda v: int(v.isalignedstruct)),
+    "aligned fields inside": (*[np.dtype([("p", x)]) for x in ALIGNED], lambda v: int(v["p"].isalignedstruct)),
+    "long and long long": (np.dtype("l"), np.dtype("q"), lambda v: ord(v.char)),
+    "numbers": (1, True, lambda v: 2 if v is True else 3),
+    "sets": (frozenset([1]), frozenset([True]), lambda v: 2 if any(x is True for x in v) else 3),
+    "classes": (np.int64, np.longlong, lambda v: ord(np.dtype(v).char)),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "read"), EQUAL.values(), ids=EQUAL)
+def test_equal_values_that_say_something_else_are_two_kinds_of_call(first, second, read):
+    def f(a, v):
+        return a * read(v)
+
+    held = types.SimpleNamespace(v=first)
+    given, captured = dispatch.compile(f), dispatch.compile(lambda a: f(a, held.v))
+    for v in (first, second, first, second):
+        held.v = v
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PerformanceWarning)
+            assert same([given(x, v), captured(x)], [f(x, v), f(x, v)])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("chars", ["lq", "ql"])
+def test_long_and_long_long_are_two_kinds_of_arrays(chars, dynamic):
+    """Answers about dtypes are kept in many places, and the two are equal."""
+
+    def f(a):
+        y = a * a + 1 - a * 2
+        return y, y.dtype.char, [z.dtype.char for z in (y.T, a[0] + a[1], y.sum(0), np.round(a), np.repeat(a, 2), np.where(a > 1, a, a))]
+
+    compiled = dispatch.compile(f, fullgraph=True, dynamic=dynamic)
+    for char in chars * 2:
+        a = np.arange(6).astype(char).reshape(2, 3)
+        found, expected = compiled(a), f(a)
+        assert found[1:] == expected[1:]
+        assert found[0].dtype.char == char
+        assert same(found[0], expected[0])
+
+
+# -- memory that is written to, and held too ------------------------------------------------------------------------------------
+
+WRITES = {
+    "add": lambda a: np.add(a, 1, out=a),
+    "item": lambda a: a.__setitem__(0, 9.0),
+    "sort": lambda a: a[::-1].sort(),
+    "fill": lambda a: a.fill(3.0),
+    "at": lambda a: np.add.at(a, [0, 0], 1.0),
+}
+
+
+@pytest.mark.parametrize("captured", ["inputs", "compared"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_reaches_no_array_whose_elements_a_graph_holds(write, captured):
+    def made():
+        memory = np.arange(5.0)
+        held = memory[1:4]
+
+        def f(a):
+            y = a * 2 if held[0] >= 0 else a  # so it is compared
+            write(a)
+            return y, held * 2
+
+        return f, memory, held
+
+    (f, memory, held), (g, other_memory, other_held) = made(), made()
+    compiled = dispatch.compile(g, captured=captured)
+    for place in (None, slice(0, 3), slice(1, 4), slice(2, 5), None):
+        mine, other = (x.copy() if place is None else y[place] for y in (memory, other_memory))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PerformanceWarning)
+            assert same(compiled(other), f(mine))
+        assert same([other, other_memory, other_held], [mine, memory, held])
+
+
+# -- exceptions that a traced value raises, and an array does not -----------------------------------------------------------------
+
+RAISES = {
+    "method of a number": lambda a: a.sum().is_integer(),
+    "text of a number": lambda a: a.sum().hex(),
+    "trunc": lambda a: math.trunc(a.sum()),
+    "class's method": lambda a: np.ndarray.sum(a),
+    "class's operator": lambda a: np.ndarray.__add__(a, 1),
+    "copy": lambda a: a.__deepcopy__({}),
+    "index of a number": lambda a: a.sum()[0],
+    "write to a number": lambda a: a.sum().__setitem__((), 5),
+    "copy to a number": lambda a: np.copyto(a.sum(), 5),
+    "result in a number": lambda a: np.add(1, 2, out=a.sum()),
+    "length of a number": lambda a: len(a.sum()),
+}
+
+
+@pytest.mark.parametrize("use", RAISES.values(), ids=RAISES)
+def test_what_catches_an_exception_does_what_it_does_with_arrays(use):
+    def f(a):
+        try:
+            return a * 2, use(a)
+        except (TypeError, AttributeError, IndexError):
+            return a * 3
+
+    compiled = dispatch.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerformanceWarning)
+        for _ in range(3):
+            assert same(compiled(x), f(x))
+
+
+def test_a_graph_of_what_catches_is_held_against_the_function_once():
+    runs = []
+
+    def f(a):
+        try:
+            return np.linalg.inv(a)
+        except np.linalg.LinAlgError:
+            return a * 0
+
+    compiled = dispatch.compile(f, fullgraph=True)
+    compiled.explain(np.eye(2))
+    assert compiled.entries[0].doubted
+    for a in (np.eye(2), np.eye(2) * 3, np.zeros((2, 2)), np.eye(2)):
+        assert same(compiled(a), f(a))
+        assert not compiled.entries[0].doubted
+    assert len(compiled.entries) == 1
+    assert not runs
+    raising = dispatch.compile(lambda a: f(a) if a.shape[0] < 3 else [].pop(), fullgraph=True)
+    with pytest.raises(IndexError):
+        raising(np.eye(3))
+
+
+# -- what all share -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [lambda: str(np.arange(3.0) / 3), lambda: f"{np.float64(1) / 3}", lambda: "%s" % [np.float64(1) / 3], lambda: repr(np.True_)],
+)
+def test_how_numpy_writes_numbers_is_compared_where_a_text_may_be_written(text):
+    def f(a):
+        return a * len(text())
+
+    compiled = dispatch.compile(f)
+    for options in ({}, {"precision": 2}, {"legacy": "1.13"}, {}):
+        with np.printoptions(**options), warnings.catch_warnings():
+            warnings.simplefilter("ignore", PerformanceWarning)
+            assert same(compiled(x), f(x))
+
+
+def test_what_is_added_to_a_base_of_pythons_library_is_seen():
+    class C(abc.ABC):  # noqa: B024
+        pass
+
+    c = C()
+    compiled = dispatch.compile(lambda a: a * getattr(c, "w17", 1.0), fullgraph=True)
+    try:
+        assert same(compiled(x), x * 1.0)
+        abc.ABC.w17 = 2.0
+        assert same(compiled(x), x * 2.0)
+    finally:
+        del abc.ABC.w17
+    assert same(compiled(x), x * 1.0)
+
+
+# -- lengths that are open --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [[True] * 3, [0, 2], ([0, 2], 0), np.array([2])], ids=str)
+def test_an_index_that_nothing_uses_raises_of_other_lengths_too(index):
+    def f(a):
+        a[index]
+        return a * 2
+
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    assert same(compiled(np.ones((3, 2))), np.ones((3, 2)) * 2)
+    with pytest.raises(IndexError):
+        compiled(np.ones((2, 2)))
+
+
+def test_vmap_works_with_open_lengths():
+    def f(a):
+        return dispatch.vmap(lambda row: row / np.sum(row))(a)
+
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    for n in (2, 5, 3):
+        assert same(compiled(np.ones((n, 3))), f(np.ones((n, 3))))
+    assert len(compiled.entries) == 1

@@ -1,6 +1,7 @@
 """Writes as NumPy users spell them: random programs of writes and views against NumPy and torch,
 each spelling against NumPy, and what is refused."""
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -712,3 +713,34 @@ def test_what_may_be_written_to_nothing_is_what_numpy_takes(shape: tuple[int, ..
 
     for value in VALUES:
         assert len({shape_or_error(way, value) for way in ways}) == 1, value
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda s: operator.setitem(s, (), 5),
+        lambda s: operator.setitem(s, Ellipsis, 5),
+        lambda s: np.copyto(s, 5),
+        lambda s: np.putmask(s, True, 1),
+        lambda s: np.place(s, True, 1),
+        lambda s: np.add(1, 2, out=s),
+        lambda s: np.add.at(s, (), 1),
+    ],
+)
+def test_nobody_writes_to_a_number(write):
+    """NumPy's scalars are no memory; an array without axes is."""
+
+    def f(x):
+        write(np.sum(x))
+        return np.sum(x)
+
+    for way in (f, grad(f), vmap(f, in_dims=1), lambda x: dispatch.make_fx(f, "fake")(x), lambda x: dispatch.functionalize(f)(x)):
+        with pytest.raises(TypeError, match=r"assignment|would write to a number of dtype float64, which is no array\. Write|argument|ArrayType|operand"):
+            way(np.ones((2, 3)))
+
+    def g(x):
+        s = x[0, 0, ...]
+        write(s)
+        return np.sum(x)
+
+    assert dispatch.compile(g)(np.ones((2, 3))) == g(np.ones((2, 3)))

@@ -89,7 +89,7 @@ def _of_items(dims: Any, x: Any, items: Any, place: str, option: str) -> list[An
 def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]) -> Any:
     """Return the axis of each array in an argument, none of them negative; a list for a container.
 
-    `place` is the name of the argument in messages. The place of each mapped axis, its number and its length are added to `sizes`.
+    `place` is the name of the argument in messages. Each mapped axis is added to `sizes`: its place, its number and its length.
     """
     if dims is None:
         return None

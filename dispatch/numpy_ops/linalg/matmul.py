@@ -33,7 +33,8 @@ def product_shape(x: Shape, y: Shape) -> Shape:
 def _fake_matmul(x: Any, y: Any) -> FakeTensor:
     like = x if isinstance(x, FakeTensor) else y
     shape = product_shape(getattr(x, "shape", ()), getattr(y, "shape", ()))
-    dtype = ufunc_dtype(np.matmul, *[a.dtype if isinstance(a, FakeTensor) else type(weak(a)) for a in (x, y)])
+    kinds: list[Any] = [a.dtype if isinstance(a, FakeTensor) else type(weak(a)) for a in (x, y)]
+    dtype = ufunc_dtype(np.matmul, *kinds)
     loops = [(guesses(a.shape[:-2]), guesses(a.strides[:-2])) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
     batch = elementwise_order(tuple(loops)) if loops else ()
     order = (*range(len(shape) - 1, len(batch) - 1, -1), *batch)  # each matrix in C order, the batch as its operands lie
