@@ -131,6 +131,8 @@ class _Namespace(types.SimpleNamespace):
     def __eq__(self, other: object) -> bool:
         raise TracingError("a namespace was compared while it was traced, of which only what is named is known.")
 
+    __hash__ = None
+
 
 class Copies:
     """Copies of values.

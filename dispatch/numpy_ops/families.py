@@ -286,7 +286,7 @@ def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
         if layout_is_open(x) or any(is_open(as_shape(arg)) for arg in args):
             found = opened(layout_of(x), *args)
         else:
-            found = viewed(kernel, layout_of(x), *args)
+            found = viewed(kernel, type(x.dtype), layout_of(x), *args)  # long and long long are equal
         return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if found.shared else None)
 
     return rule

@@ -77,13 +77,9 @@ def small(layout: Any) -> Any:
     return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
 
 
-def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
-    """Return the layout of a view, and whether it is one: a number, or `imag` of a real array, is not."""
-    return _viewed(kernel, type(layout.dtype), layout, *args)
-
-
 @lru_cache(REMEMBERED)
-def _viewed(kernel: Kernel, _: type, layout: Layout, *args: Any) -> Seen:
+def viewed(kernel: Kernel, cls: type, layout: Layout, *args: Any) -> Seen:
+    """Return the layout of a view, and whether it is one: a number, or `imag` of a real array, is not; `cls` is of the dtype."""
     found = kernel(seen(layout), *args)
     return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
 
