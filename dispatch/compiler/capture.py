@@ -18,7 +18,7 @@ from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
 from ..schema.tags import Tag
 from .conditions import BYTES, READ, Conditions
-from .copies import Copies
+from .copies import MAKERS, Copies
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import Guard, Reached, loud
@@ -63,6 +63,7 @@ class Options(NamedTuple):
     captured: Captured = "inputs"
     layout: Callable[[Any], Any] | None = None  # of an array whose lengths are open: what must be as it was
     engine: bool = False  # whether an engine is to run it, which reports no floating-point errors
+    made: bool = False  # whether arrays that the code makes, by np.zeros say, are traced values: it may write one to them
 
 
 class Walked(NamedTuple):
@@ -96,7 +97,7 @@ def walked(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any
     given = Given(args, keywords, names, options.static)
     if given.refused:
         raise TracingError(f"{given.refused}.")
-    reached = Reached(f, *given.roots, classes=given.classes)
+    reached = Reached(f, *given.roots, classes=given.classes, texts=given.texts)
     for x in given.values:
         reached.floats.pop(id(x), None)  # one object, that may be two another time
     if reached.tells_apart:
@@ -117,16 +118,24 @@ def capture_graph(call: Walked, options: Options) -> FunctionGraph:
     try:
         found = _traced(call, options)
     except Exception as error:
-        if not _may_be_compared(reached):
-            raise
-        try:
-            return _traced(call, options._replace(captured="compared"))
-        except Exception:  # the first says it better
-            raise error from None
+        for other in _other_ways(call, options):
+            with suppress(Exception):  # the first says it better
+                return _traced(call, other)
+        raise error from None
     if found.graph.symbols and not options.dynamic and _may_be_compared(reached):  # a captured mask, say
         with suppress(Exception):
             return _traced(call, options._replace(captured="compared"))
     return found
+
+
+def _other_ways(call: Walked, options: Options) -> Iterator[Options]:
+    """Yield the other ways to trace a call that could not be: by what the code makes, and by what it captures."""
+    makes = any(id(f) in call.reached.seen for f in MAKERS) and any(type(x) is np.ndarray for x in call.given.values)
+    for made in (True, False) if makes else (False,):
+        if made:
+            yield options._replace(made=True)
+        if _may_be_compared(call.reached):
+            yield options._replace(captured="compared", made=made)
 
 
 def _may_be_compared(reached: Reached) -> bool:
@@ -160,7 +169,10 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
             nodes[i] = guard.mode.graph.placeholder(words[i], Metadata((), np.dtype(float), (), "cpu"))
             guard.mode.objects[id(number)] = values[i], nodes[i]
             standing[id(values[i])] = number
-        copies = Copies(reached, standing)
+        anchor = next((x for i, x in zip(arrays, traced, strict=True) if options.made and type(values[i]) is np.ndarray), None)
+        if anchor is not None:  # of one axis, so that what is made like it is in C order
+            anchor = anchor[(slice(0, 1),) * len(anchor.shape)].reshape(-1)
+        copies = Copies(reached, standing, anchor)
         called, positional = copies.copy(call.f), [copies.copy(x) for x in call.args]
         named = {k: copies.copy(x) for k, x in call.keywords.items()}
         copies.remember()

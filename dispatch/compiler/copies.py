@@ -134,6 +134,51 @@ class _Namespace(types.SimpleNamespace):
     __hash__ = None
 
 
+def _laid_out(made: Callable[[Any], Any], shape: Any, order: Any) -> Any:
+    """Return an array of a shape in one of the two orders that NumPy makes arrays in."""
+    if order not in ("C", "F"):
+        np.empty(0, order=order)  # raises NumPy's own error
+    return made(shape) if order == "C" or not isinstance(shape, (tuple, list)) else made(shape[::-1]).T
+
+
+def _like(made: Callable[..., Any], anchor: Any) -> Callable[..., Any]:
+    """Return np.zeros, say, with a traced value for its result, by np.zeros_like of one that is there."""
+
+    def maker(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
+        return _laid_out(lambda n: made(anchor, dtype=float if dtype is None else dtype, shape=n), shape, order)
+
+    return maker
+
+
+def _filled_like(anchor: Any) -> Callable[..., Any]:
+    """Return np.full with a traced value for its result."""
+
+    def maker(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+        wanted = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
+        wanted = wanted if dtype is None else dtype
+        return _laid_out(lambda n: np.full_like(anchor, fill_value, dtype=wanted, shape=n), shape, order)
+
+    return maker
+
+
+def _copied_like(function: Callable[..., Any], anchor: Any) -> Callable[..., Any]:
+    """Return np.eye, say, with a traced value for its result."""
+
+    def maker(*args: Any, **keywords: Any) -> Any:
+        found = function(*args, **keywords)
+        if type(found) is not np.ndarray or found.dtype.hasobject:
+            return found
+        order = "F" if found.flags.fnc else "C"
+        new = _laid_out(lambda n: np.empty_like(anchor, dtype=found.dtype, shape=n), found.shape, order)
+        new[...] = found
+        return new
+
+    return maker
+
+
+MAKERS = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.array)
+
+
 class Copies:
     """Copies of values.
 
@@ -143,9 +188,11 @@ class Copies:
         Says which attributes are in reach; only these are copied.
     standing : dict
         By id of an array or a float, what stands for it.
+    anchor : array, optional
+        A traced value: then arrays that the code makes are traced values too, to which it may write others.
     """
 
-    def __init__(self, reached: Reached, standing: dict[int, Any]) -> None:
+    def __init__(self, reached: Reached, standing: dict[int, Any], anchor: Any = None) -> None:
         self.reached, self.standing = reached, standing
         self.made: dict[int, Any] = {}  # by id of the original
         self.originals: dict[int, Any] = {}  # by id of the copy
@@ -164,6 +211,11 @@ class Copies:
             id(vars): self._vars,
         }
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
+        if anchor is not None:
+            likes = {np.zeros: np.zeros_like, np.ones: np.ones_like, np.empty: np.empty_like}
+            self._swapped |= {id(f): _like(like, anchor) for f, like in likes.items()}
+            self._swapped |= {id(f): _copied_like(self._swapped.get(id(f), f), anchor) for f in (np.eye, np.identity, np.array)}
+            self._swapped[id(np.full)] = _filled_like(anchor)
         self._builtins = {
             k: self.copy(v) if k in REFUSED_BUILTINS and is_opaque(v) else self._swapped.get(id(v), v)
             for k, v in vars(builtins).items()

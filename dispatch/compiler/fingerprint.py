@@ -52,6 +52,8 @@ COMPARED = (
     dict, list, set, types.SimpleNamespace, collections.OrderedDict, collections.defaultdict, collections.deque,
     types.MappingProxyType, weakref.ref, functools.partial,
 )  # fmt: skip
+ORDERED = frozenset("sorted list tuple len sum zip enumerate dict max min any all map reversed iter".split())
+OF_SETS = frozenset("union symmetric_difference __or__ __xor__ __ror__ __rxor__".split())
 CLASS_TEXTS = ("__doc__", "__slots__", "__match_args__", "_fields", "_is_protocol")
 
 
@@ -65,17 +67,18 @@ def orders_in(code: types.CodeType) -> str:
     # Names of instructions, no offsets: the key has the release of Python; 3.11 to 3.13 name them alike.
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("PRECALL", "CACHE", "NOP")]
     names = [step.opname for step in steps] + ["", ""]
-    view = False  # whether the keys or the items of a dict are kept, to be subtracted from, say
     for i, step in enumerate(steps):
         name, value = step.opname, step.argval
         if name in ("BUILD_SET", "SET_ADD") or (name in ("LOAD_GLOBAL", "LOAD_NAME") and value in ("set", "frozenset")):
             return "makes a set"
         if type(value) is frozenset and names[i + 1] != "CONTAINS_OP" and not all(type(x) in NUMBERS for x in value):
             return "goes through a set"
-        if name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("keys", "items"):
-            view = view or names[i + 2] not in ("GET_ITER", "CALL")
-        elif view and name == "BINARY_OP" and step.argrepr.rstrip("=") in ("-", "&", "|", "^"):
-            return "may make a set of the keys of a dict"
+        if name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("keys", "items") and names[i + 2] != "GET_ITER":
+            taken = [before.argval for before in steps[max(0, i - 4) : i] if before.opname == "LOAD_GLOBAL"]
+            if names[i + 2] != "CALL" or not ORDERED.intersection(taken):
+                return "may make a set of the keys of a dict"  # by keys that are kept, & or a method
+        if name == "LOAD_CONST" and value in ("keys", "items"):
+            return "may ask for the keys of a dict by their name"
     return next((found for x in code.co_consts if type(x) is types.CodeType and (found := orders_in(x))), "")
 
 
@@ -106,6 +109,7 @@ class Fingerprint:
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
         self._to_compare: list[tuple[int, str]] = []
+        self._has_set = False
 
     def walk(self, reached: Reached) -> None:
         """Write what the guards compare, and check that they compare all that was met."""
@@ -135,6 +139,8 @@ class Fingerprint:
                 named = tuple(map(self.value, name)) if guard.kind == DICT else self.value(name)
             values = was if guard.kind in (DICT, ITEMS, READ, FUNCTION) else (was,)
             self.parts.append((KINDS[guard.kind], self._number(guard.holder), named, tuple(map(self.value, values))))
+        if self._has_set and (reached.every or reached.makes or OF_SETS & reached.names):
+            raise Unkeyed("it refers to a set, of which it may make others, whose order is another in each process")
         holders = {id(guard.holder) for guard in reached.guards}
         for number, what in self._to_compare:
             if number not in holders:
@@ -281,10 +287,10 @@ class Fingerprint:
             found.append((name, type(value).__name__, tuple(map(self.described, parts))))
         return tuple(found)
 
-    @staticmethod
-    def _set(x: Any) -> Text:
+    def _set(self, x: Any) -> Text:
         if not all(type(item) in NUMBERS for item in x):
             raise Unkeyed(f"it refers to {kind_of(x)} of other things than numbers, whose order is another in each process")
+        self._has_set = True
         return tuple(map(repr, x))
 
     def _function(self, f: types.FunctionType) -> Text:
@@ -307,6 +313,8 @@ class Fingerprint:
     def _class(self, cls: type) -> Text:
         name = cls.__module__, cls.__qualname__
         if is_listed_class(cls):
+            if issubclass(cls, (set, frozenset)):
+                raise Unkeyed(f"it refers to {cls.__name__}, and the order of a set is another in each process")
             return "listed class", *name
         if isinstance(cls, enum.EnumMeta):
             return self._enumeration(cls)

@@ -34,6 +34,8 @@ class Given:
         The inputs, arrays and floats, and how they are called.
     roots, classes : list
         What is neither array nor plain value, and the classes of records: what of it the function can reach has to be found.
+    texts : list of str
+        The texts.
     wrapped : bool
         Whether a value of a transform is among them.
 
@@ -54,6 +56,7 @@ class Given:
         self.paths: list[str] = []
         self.roots: list[Any] = []
         self.classes: list[type] = []
+        self.texts: list[str] = []
         self.wrapped = False
         self.refused = ""
         self._floats, self._exact = floats, exact
@@ -86,6 +89,7 @@ class Given:
         elif is_plain(x) or (cls is tuple and all(map(is_plain, x)) and not any(type(item) is float for item in x)):
             one = self._exact or (cls is float and math.isnan(x))  # `nan in values` asks which nan it is
             self.parts.append((SAME if one else PLAIN, 0, x, None, 0))
+            self.texts += [x] if cls is str else []
         elif (items := opened(x, is_array)) is not None:
             self._container(x, items, path, static)
         else:

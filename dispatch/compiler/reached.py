@@ -162,8 +162,9 @@ class Reached:
         Classes and members of Enums that are not copied: a trace must leave them as they are.
     """
 
-    def __init__(self, *roots: Any, classes: Iterable[type] = ()) -> None:
+    def __init__(self, *roots: Any, classes: Iterable[type] = (), texts: Iterable[str] = ()) -> None:
         self.names: set[str] = set()
+        self.texts = set(texts)  # that are given or referred to: by one of them code may ask for an attribute
         self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = False
         state: Any = None
         while True:
@@ -182,6 +183,8 @@ class Reached:
                 self.visit(x, "")
             for cls in classes:
                 self._class(cls, cls.__name__)
+            if self.every:
+                self.names |= {text for text in self.texts if text.isidentifier()} - ARRAYS_OWN
             if state == (state := (len(self.names), self.every, self.makes, self.fields)):
                 break
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
@@ -206,6 +209,8 @@ class Reached:
                 self._refuse(f"it refers to {path}, a dtype with metadata")
             self._note(READ, x, fields, fields(x), path)  # their names can be changed
         if is_plain(x):
+            if type(x) is str:
+                self.texts.add(x)
             if isinstance(x, np.ufunc) and set("".join(x.types)) <= set("O->"):
                 self._refuse(f"it calls {path}, a ufunc of Python code")
             return

@@ -32,7 +32,7 @@ REFUSED_NUMPY = frozenset(
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
     "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
-    "may_share_memory shares_memory byte_bounds lib testing ctypeslib f2py show_config show_runtime info test get_include "
+    "may_share_memory shares_memory byte_bounds as_strided testing ctypeslib f2py show_config show_runtime info test get_include "
     "isscalar iterable asarray_chkfinite vectorize poly1d ma matrix bmat recarray rec char chararray".split()
 )
 
@@ -47,7 +47,7 @@ REFUSED_ATTRIBUTES = frozenset(
     "__class__ __dict__ __globals__ __closure__ __code__ __subclasses__ __mro__ __bases__ __self__ __func__ __wrapped__ "
     "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
     "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
-    "cache_clear __instancecheck__ __subclasscheck__ __type_params__ "
+    "cache_clear __instancecheck__ __subclasscheck__ __type_params__ __hash__ "
     "__args__ __origin__ __supertype__ __bound__ __constraints__".split()
 )
 
@@ -90,6 +90,8 @@ def is_listed_class(cls: type) -> bool:
 def refused_of(module: str, name: str) -> bool:
     """Whether a name of a listed module is refused."""
     top = module.partition(".")[0]
+    if module == "numpy.lib":
+        return name not in ("", "stride_tricks")
     if top == "numpy":
         return module.startswith("numpy.random") or name in REFUSED_NUMPY
     if top == "builtins":
@@ -119,6 +121,8 @@ def is_opaque(x: Any) -> bool:
         return not is_listed(owner.__module__ if isinstance(owner, type) else module) or bool(refused_of(module, x.__name__))
     if type(x) is types.FunctionType:
         name, found = x.__globals__.get("__name__"), x.__globals__
+    elif str(type(x).__module__).startswith("numpy.random.") and not isinstance(x, (type, types.ModuleType)):
+        return True  # a generator
     elif type(x).__flags__ & 1 << 9 and not isinstance(x, (type, types.ModuleType)):
         name, found = type(x).__module__, None
     else:

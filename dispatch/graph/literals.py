@@ -117,7 +117,7 @@ class Writer:
         if cls is int:
             return repr(x) if abs(x) < 1 << 64 else hex(x)  # decimals of thousands of digits are refused by Python
         if cls is float:
-            return repr(x) if math.isfinite(x) else f"float('{x}')"
+            return repr(x) if math.isfinite(x) else f"float('{'-' if math.isnan(x) and math.copysign(1.0, x) < 0 else ''}{x}')"
         if x is Ellipsis:
             return "..."
         if cls is list:
@@ -300,7 +300,7 @@ def _record(name: str, *items: Any) -> Any:
 
 
 def _float(text: str) -> float:
-    if text not in ("nan", "inf", "-inf"):
+    if text not in ("nan", "-nan", "inf", "-inf"):
         raise GraphError(f"float({text!r}) is written as a number")
     return float(text)
 

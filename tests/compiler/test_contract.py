@@ -1123,3 +1123,62 @@ def test_vmap_works_with_open_lengths():
     for n in (2, 5, 3):
         assert same(compiled(np.ones((n, 3))), f(np.ones((n, 3))))
     assert len(compiled.entries) == 1
+
+
+# -- arrays that the code makes -----------------------------------------------------------------------------------------------------
+
+MAKES = {
+    "zeros": lambda a: np.zeros(a.shape),
+    "zeros of ints": lambda a: np.zeros(a.shape, int),
+    "ones in F order": lambda a: np.ones((2, *a.shape), order="F"),
+    "empty": lambda a: np.empty(a.shape),
+    "full": lambda a: np.full((2, 3), 1.5),
+    "full of a traced value": lambda a: np.full(3, a[0]),
+    "full of ints": lambda a: np.full(3, 7),
+    "eye": lambda a: np.eye(3),
+    "identity": lambda a: np.identity(3, dtype=np.float32),
+    "array": lambda a: np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+    "array in F order": lambda a: np.array([[1, 2, 3], [4, 5, 6]], order="F"),
+    "array of no axes": lambda a: np.array(2.0),
+}
+FILLS = {
+    "item": lambda made, a: made.__setitem__(Ellipsis, a[1]),
+    "row": lambda made, a: made.__setitem__(-1, a[0]) if made.ndim else made.fill(3.0),
+    "add": lambda made, a: np.add(made, a[2], out=made, casting="unsafe"),
+    "at": lambda made, a: np.add.at(made, ([0, 0],), a[1].astype(made.dtype)) if made.ndim else None,
+}
+
+
+@pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
+@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_the_code_makes_may_be_written_to(make, fill, dynamic):
+    def f(a):
+        made = make(a)
+        made[...] = a[0] if made.size else 0
+        fill(made, a)
+        return made, made.T, np.zeros(3), made * 2
+
+    compiled = dispatch.compile(f, dynamic=dynamic, fullgraph=True)
+    for k in (1.0, 2.0):
+        found, expected = compiled(x * k), f(x * k)
+        assert same(found, expected)
+        assert [y.strides for y in found] == [y.strides for y in expected]
+        found[0][...] = 0  # is nobody else's
+        assert same(compiled(x * k), expected)
+
+
+def test_a_generator_may_be_named_and_a_function_asked_for_by_a_text():
+    rng = np.random.default_rng(0)
+
+    def f(a, name="tanh", train=False):
+        y = getattr(np, name)(a)
+        return y * rng.random(3) if train else y
+
+    compiled = dispatch.compile(f, fullgraph=True)
+    for name in ("tanh", "sin", "tanh"):
+        assert same(compiled(x, name), f(x, name))
+    with pytest.raises(dispatch.errors.TracingError, match=r"it uses numpy\.random\._generator\.Generator"):
+        compiled(x, train=True)
+    windows = dispatch.compile(lambda a: np.lib.stride_tricks.sliding_window_view(a, 2) * 2, fullgraph=True)
+    assert same(windows(x), np.lib.stride_tricks.sliding_window_view(x, 2) * 2)
