@@ -212,9 +212,10 @@ class Copies:
         }
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
         if anchor is not None:
-            likes = {np.zeros: np.zeros_like, np.ones: np.ones_like, np.empty: np.empty_like}
+            likes: dict[Any, Any] = {np.zeros: np.zeros_like, np.ones: np.ones_like, np.empty: np.empty_like}
             self._swapped |= {id(f): _like(like, anchor) for f, like in likes.items()}
-            self._swapped |= {id(f): _copied_like(self._swapped.get(id(f), f), anchor) for f in (np.eye, np.identity, np.array)}
+            copied: tuple[Any, ...] = np.eye, np.identity, np.array
+            self._swapped |= {id(f): _copied_like(self._swapped.get(id(f), f), anchor) for f in copied}
             self._swapped[id(np.full)] = _filled_like(anchor)
         self._builtins = {
             k: self.copy(v) if k in REFUSED_BUILTINS and is_opaque(v) else self._swapped.get(id(v), v)

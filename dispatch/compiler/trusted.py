@@ -32,8 +32,8 @@ REFUSED_NUMPY = frozenset(
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
     "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
-    "may_share_memory shares_memory byte_bounds as_strided testing ctypeslib f2py show_config show_runtime info test get_include "
-    "isscalar iterable asarray_chkfinite vectorize poly1d ma matrix bmat recarray rec char chararray".split()
+    "may_share_memory shares_memory byte_bounds as_strided testing ctypeslib f2py show_config show_runtime info test "
+    "get_include isscalar iterable asarray_chkfinite vectorize poly1d ma matrix bmat recarray rec char chararray".split()
 )
 
 # The other names of an array: they say something else of a traced value, or say what is no part of the kind of call.
