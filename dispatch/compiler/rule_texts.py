@@ -152,7 +152,7 @@ class RuleTexts:
     def _rules_for_classes(self) -> bool:
         """Write the rules for classes that a walk has met, for no other value comes to them; return whether there was one."""
         waiting, self._for_classes = self._for_classes, []
-        met = []
+        met: list[tuple[str, Registration]] = []
         for waits in waiting:
             cls = waits[1].rule.cls
             known_of = is_listed_class(cls) or any([walk.met(cls) for walk in self._walks])
