@@ -357,6 +357,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE) -> Any:
     """`np.average`."""
     keep = False if keepdims is NO_VALUE else keepdims
+    axis = tuple(axis) if isinstance(axis, list) else axis  # which np.mean does not take
     a, weights = as_value(a), None if weights is None else as_item(as_value(weights))
     found = call(statistics.average, a, axis, weights, keepdims=keep)
     if not returned:

@@ -42,6 +42,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "where of a largest": lambda x: np.min(x, 0, initial=9.0, where=X > 1),
     "variance where": lambda x: np.var(x, 1, where=MASK, ddof=1),
     "weights of two axes": lambda x: np.average(x[None] * np.ones((2, 1, 1)), axis=(0, 2), weights=np.arange(1.0, 7.0).reshape(2, 3)),
+    "average along listed axes": lambda x: np.average(x[None] * np.ones((2, 1, 1)), axis=[0, 2]),
     "average returned": lambda x: np.stack(np.average(x, 1, MASK + 1.0, returned=True)),
     "axes of einsum": lambda x: np.einsum(x, [0, 1], x, [2, 1], [0, 2]),
     "dtype of a ufunc": lambda x: np.multiply(x, x, dtype="f4", casting="same_kind"),
