@@ -37,7 +37,7 @@ from . import (
 )
 from .assignment import WRITES, result_into
 from .families import kernel_of
-from .index_parsing import ARRAY
+from .index_parsing import ARRAY, with_known_items
 from .infix import Entry
 from .linalg import einsum, matmul
 from .masked import CHOOSING
@@ -167,6 +167,7 @@ def _defaults(function: Function, parameters: str) -> dict[str, Any]:
 
 def getitem(x: Any, index: Any) -> Any:
     """Return `x[index]`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
+    index = with_known_items(index)
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)
