@@ -282,3 +282,10 @@ def test_an_initial_value_is_cast_as_numpy_casts_it(name: str, code: str) -> Non
             for y in found:
                 assert np.asarray(y).dtype == expected.dtype
                 assert np.allclose(y, expected, rtol=1e-3 if code == "e" else 1e-6), (initial, mask)
+
+
+def test_of_a_condition_in_numbers_that_no_layer_follows_a_shape_rule_knows_how_many_hold() -> None:
+    for condition in ([1, 0, 2], [0.0, 0.5, np.nan], np.array([0, 3, 1]), [True, False, True]):
+        for f in (lambda x, c=condition: np.compress(c, x, 0), lambda x, c=condition: np.extract(c, x[0]), lambda x, c=condition: x.compress(c, 1)):
+            assert dispatch.eval_shape(f, X).shape == f(X).shape
+            np.testing.assert_array_equal(dispatch.make_fx(f, "fake")(X)(X + 1), f(X + 1))
