@@ -286,6 +286,6 @@ def test_an_initial_value_is_cast_as_numpy_casts_it(name: str, code: str) -> Non
 
 def test_of_a_condition_in_numbers_that_no_layer_follows_a_shape_rule_knows_how_many_hold() -> None:
     for condition in ([1, 0, 2], [0.0, 0.5, np.nan], np.array([0, 3, 1]), [True, False, True]):
-        for f in (lambda x, c=condition: np.compress(c, x, 0), lambda x, c=condition: np.extract(c, x[0]), lambda x, c=condition: x.compress(c, 1)):
+        for f in (lambda x, c=condition: np.compress(c, x, 1), lambda x, c=condition: np.extract(c, x[0]), lambda x, c=condition: x.T.compress(c, 0)):
             assert dispatch.eval_shape(f, X).shape == f(X).shape
             np.testing.assert_array_equal(dispatch.make_fx(f, "fake")(X)(X + 1), f(X + 1))
