@@ -16,9 +16,9 @@ from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, clone
 from ..operators.views import is_number
 from . import cumulative, indexing, pointwise, shape
-from .index_parsing import ARRAY, as_array
+from .index_parsing import ARRAY, AS_IT_STANDS, as_array
 from .item_assignment import setitem_
-from .row_arguments import as_item, as_mask, as_value
+from .row_arguments import as_index, as_item, as_mask, as_value
 
 Function = Callable[..., Any]
 
@@ -38,9 +38,10 @@ def read_as(value: Any, dtype: Any) -> Any:
 
 def parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     """Return the arguments of `setitem_` after the first, with arrays listed apart and lists made arrays."""
+    index = as_index(index)
     items = index if isinstance(index, tuple) else (index,)
     arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
-    if arrays or any(isinstance(i, list) for i in items):
+    if arrays or not all([isinstance(i, AS_IT_STANDS) for i in items]):
         index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else as_array(i) for i in items])
     return index, value, arrays
 
@@ -88,10 +89,19 @@ def augmented(op: Function, ufunc: Any) -> Function:
         other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        value = op(self, other)
+        if ufunc is np.matmul and np.ndim(other) == 2 and _is_by_columns(self):
+            value = shape.transpose(op(shape.transpose(other), shape.transpose(self)))
+        else:
+            value = op(self, other)
         return value if value is NotImplemented else write_result(self, value, partial(as_ufunc, ufunc, (self, other)))
 
     return augment
+
+
+def _is_by_columns(x: Tensor) -> bool:
+    """Whether BLAS writes a matrix by columns, and so rounds a product of complex numbers otherwise than by rows."""
+    columns = (x.dtype.itemsize, x.dtype.itemsize * x.shape[0]) if len(x.shape) == 2 else None
+    return x.dtype.kind == "c" and columns is not None and getattr(x, "strides", None) == columns and columns[0] != columns[1]
 
 
 def check_matmul_in_place(ndim: int) -> None:
