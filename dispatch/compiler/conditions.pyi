@@ -1,7 +1,6 @@
 from collections.abc import Callable
 from typing import Any, final
 
-import numpy as np
 from typing_extensions import disjoint_base
 
 ITEM: int
@@ -30,7 +29,6 @@ EMPTY: Absent
 SKIPPED: Absent
 
 def is_same(now: object, was: object) -> bool: ...
-def dtype_text(dtype: np.dtype[Any]) -> str: ...
 
 @final
 class Slots:

@@ -27,6 +27,7 @@ from ..core.state cimport rank_of_thread
 cnp.import_array()
 
 import numpy as np
+from .trusted import same_dtypes
 
 cdef extern from *:
     """
@@ -112,17 +113,6 @@ cdef bint same(PyObject *now, PyObject *was) except -1:
     if isinstance(x, np.generic) and not isinstance(x, (np.void, np.object_)):
         return x.dtype == y.dtype and x.tobytes() == y.tobytes()
     return isinstance(x, np.dtype) and same_dtypes(x, y) and x.metadata is None and y.metadata is None
-
-
-cdef bint same_dtypes(x, y) except -1:
-    """Whether two dtypes say the same to whoever asks: equal ones may be of two C types, or lay out fields otherwise."""
-    return x is y or (type(x) is type(y) and x == y and (x.names is None or dtype_text(x) == dtype_text(y)))
-
-
-def dtype_text(dtype):
-    """Return the text of a dtype, with the names of its fields, and which of the dtypes in it are aligned."""
-    inner = [] if dtype.names is None else [dtype_text(field[0]) for field in dtype.fields.values()]
-    return f"{dtype!r}{dtype.isalignedstruct:d}{''.join(inner)}"
 
 
 cdef bint equal(object now, object was) except -1:
@@ -453,14 +443,10 @@ cdef class Ready:
     run : callable
     hits : int
         How many calls there were.
-    written : tuple of int
-        The numbers of the inputs that are written to.
-    beside : tuple of array
-        The arrays whose elements the graph holds, which a write must not reach.
-    repeatable : bool
-        Whether nothing has happened yet where `run` raises.
-    doubted : bool
-        Whether the graph is to be held against the function first.
+    written, beside : tuple
+        The numbers of the inputs that are written to; the arrays whose elements the graph holds, which no write must reach.
+    repeatable, doubted : bool
+        Whether nothing has happened yet where `run` raises; whether the graph has to be held against the function first.
     """
 
 
@@ -473,18 +459,14 @@ cdef class Caller:
 
     def __call__(self, *args, **keywords):
         cdef Ready ready
-        cdef tuple values
         if self.is_simple and rank_of_thread() == 0:
             for entry in self.entries:
                 ready = entry
-                found = ready.conditions.inputs(args, keywords)
-                if found is None:
+                values = ready.conditions.inputs(args, keywords)
+                if values is None or ready.doubted:
                     continue
-                values = <tuple>found
-                if ready.doubted:
-                    return self.call_anew(args, keywords)
                 ready.hits += 1
-                if ready.run is None or (ready.written and not can_write(ready.written, values + ready.beside)):
+                if ready.run is None or (ready.written and not can_write(ready.written, <tuple>values + ready.beside)):
                     return self.call_instead(ready, args, keywords, False)
                 if not ready.repeatable:
                     return ready.run(*values)

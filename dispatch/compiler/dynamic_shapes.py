@@ -10,8 +10,8 @@ from ..errors import GraphError
 from ..graph import Graph, Node, nodes_in
 from ..graph.literals import evaluated, is_open
 from ..graph.shape_guards import sizes_of_inputs
-from .conditions import dtype_text
 from .lowering import in_place, program
+from .trusted import dtype_text
 
 
 def open_layout(x: np.ndarray) -> tuple[Any, ...]:

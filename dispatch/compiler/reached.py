@@ -29,13 +29,14 @@ from ..core import OpOverload, Tensor
 from ..core.pytree import form_of
 from ..dispatcher.conversion_advice import line_for
 from ..errors import TracingError, kind_of
-from .conditions import CELL, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE, dtype_text
+from .conditions import CELL, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
 from .trusted import (
     ANY_ATTRIBUTE,
     ARRAYS_OWN,
     BUILTINS,
     PACKAGE,
     REFUSED_ATTRIBUTES,
+    dtype_text,
     is_listed,
     is_listed_class,
     is_listed_function,

@@ -154,3 +154,20 @@ _PLAIN = frozenset(
     (int, float, complex, str, bytes, bool, range, types.NoneType, types.EllipsisType, types.NotImplementedType, types.CodeType)
 )
 BUILTINS = vars(builtins)
+
+
+def same_dtypes(x: "np.dtype[Any]", y: "np.dtype[Any]") -> bool:
+    """Whether two dtypes say the same to whoever asks: equal ones may be of two C types, or lay out fields otherwise."""
+    return x is y or (type(x) is type(y) and bool(x == y) and (x.names is None or dtype_text(x) == dtype_text(y)))
+
+
+def dtype_text(dtype: "np.dtype[Any]") -> str:
+    """Return the text of a dtype, with the names of its fields, and which of the dtypes in it are aligned.
+
+    Examples
+    --------
+    >>> dtype_text(np.dtype([("a", "i1")], align=True))
+    "dtype([('a', 'i1')], align=True)1dtype('int8')0"
+    """
+    inner = [] if dtype.fields is None else [dtype_text(field[0]) for field in dtype.fields.values()]
+    return f"{dtype!r}{dtype.isalignedstruct:d}{''.join(inner)}"

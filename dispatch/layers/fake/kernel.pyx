@@ -49,10 +49,8 @@ cdef object key_of(object x, object mode, bint symbolic):
         return id(x),
     if cls is slice:
         return slice, key_of(x.start, mode, symbolic), key_of(x.stop, mode, symbolic), key_of(x.step, mode, symbolic)
-    if isinstance(x, DTYPE):
+    if isinstance(x, DTYPE) or (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
         return cls, x
-    if (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
-        return x
     raise LookupError
 
 
