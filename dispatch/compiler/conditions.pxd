@@ -80,8 +80,7 @@ cdef class Ready:
     cdef public Conditions conditions
     cdef public object run
     cdef public Py_ssize_t hits
-    cdef public tuple written
-    cdef public tuple beside
+    cdef public tuple written, beside
     cdef public bint repeatable, doubted
 
 

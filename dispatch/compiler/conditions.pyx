@@ -106,13 +106,11 @@ cdef bint same(PyObject *now, PyObject *was) except -1:
     x, y = <object>now, <object>was
     if type(x) is complex:
         return equal(x.real, y.real) and equal(x.imag, y.imag)
-    if type(x) is bytes:
-        return x == y
     if type(x) is slice or type(x) is range:       # ranges of one length may be equal that end elsewhere
         return equal((x.start, x.stop, x.step), (y.start, y.stop, y.step))
     if isinstance(x, np.generic) and not isinstance(x, (np.void, np.object_)):
         return x.dtype == y.dtype and x.tobytes() == y.tobytes()
-    return isinstance(x, np.dtype) and same_dtypes(x, y) and x.metadata is None and y.metadata is None
+    return same_dtypes(x, y) and x.metadata is y.metadata is None if isinstance(x, np.dtype) else type(x) is bytes and x == y
 
 
 cdef bint equal(object now, object was) except -1:
