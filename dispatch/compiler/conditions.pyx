@@ -170,7 +170,7 @@ cdef class Slots:
             if not is_laid_out(now, slot.dtype, slot.ndim, slot.shape, slot.shape + slot.ndim):
                 dtype = (<object>now).dtype
                 if not (same_dtypes(dtype, <object>slot.dtype) and is_laid_out(now, <PyObject *>dtype, slot.ndim, slot.shape,
-                                                                    slot.shape + slot.ndim)):
+                                                                               slot.shape + slot.ndim)):
                     return False
         elif slot.kind == IS_FLOAT:
             if before != NULL:
