@@ -400,7 +400,8 @@ def compile(  # noqa: A001  torch's name
         raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
     if cache_dir is not None and os.path.exists(cache_dir) and not os.path.isdir(cache_dir):
         raise DefinitionError(f"compile: cache_dir is the path of a folder, and {os.fspath(cache_dir)!r} is a file.")
-    if not isinstance(static_argnames, Iterable):
+    names: Any = static_argnames
+    if not isinstance(names, Iterable):
         given = kind_of(static_argnames)
         raise DefinitionError(f"compile: static_argnames has names of arguments, 'n' say, and {given} was given.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)

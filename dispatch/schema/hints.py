@@ -211,8 +211,7 @@ class HintReader:
 
     def _check_array(self, members: tuple[Any, ...]) -> None:
         """Refuse a dtype where the shape stands, and text for a dtype, which is none to NumPy's own types."""
-        first = members[0]
-        alone = first in (float, complex, bool) or (first is int and len(members) == 1)
+        alone = (first := members[0]) in (float, complex, bool) or (first is int and len(members) == 1)
         if alone or (type(first) is type and issubclass(first, np.generic)):
             raise self._unknown(f"numpy.typing.NDArray[np.{np.dtype(first).name if alone else first.__name__}]")
         for word in typing.get_args(members[1]) if len(members) > 1 else ():

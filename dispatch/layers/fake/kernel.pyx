@@ -15,7 +15,7 @@ from ...core.pytree import arrays
 from ...errors import DispatchError
 from ...symbolic import SymInt
 from .rule_cache import Single, answer_of, sizes_in
-from .rule_inputs import device_for, endless, faked, mode_of, refuse_guessed_sizes
+from .rule_inputs import device_for, faked, mode_of, refuse_guessed_sizes
 from .tensor import FakeTensor, fake_tensor, forget
 
 cdef PyTypeObject *FAKES = <PyTypeObject *><PyObject *>FakeTensor
@@ -121,8 +121,6 @@ cdef class Running:
             out = self.run(mode if guard is None else None, args)
         except DispatchError:
             raise
-        except RecursionError:
-            raise endless(self.op) from None
         except Exception as error:
             refuse_guessed_sizes(self.op, error, args)
             error.add_note(f"in the fake rule of {self.op.name}")
