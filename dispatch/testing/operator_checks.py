@@ -70,7 +70,8 @@ def opcheck(
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
     - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
       the kernel has a kink at the sample, every slope between those of its two sides is right. So do they for other values
-      and sizes that the kernel accepts, and they are the same for other strides and with each argument tracked alone.
+      and sizes that the kernel accepts, by arrays that the sample does not track where the backward gives any, and they are
+      the same for other strides and with each argument tracked alone. None has gone through single precision.
     - `test_jvp`: the operator's own jvp rule agrees with finite differences, for one tangent and for all at once.
 
     Parameters
