@@ -126,7 +126,8 @@ def _named(module: str, name: str) -> OpOverload:
     if not fitting:
         known = ", ".join(op.name for op in defined)
         if not name:
-            raise OperatorNotFoundError(f"name one operator of the file: {module}::{defined[0].schema.name}. It defines: {known}.")
+            one = f"{module}::{defined[0].schema.name}"
+            raise OperatorNotFoundError(f"name one operator of the file: {one}. It defines: {known}.")
         advice = did_you_mean(name, [op.schema.name for op in defined])
         raise OperatorNotFoundError(f"{module} defines no operator {name!r}.{advice} It defines: {known}.")
     return fitting[0]
