@@ -68,7 +68,6 @@ class Step(NamedTuple):
     scatters: tuple[Node, ...]
 
 
-@collector_paused()
 def reinplace(graph: G, inputs: bool = True) -> G:
     """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 
@@ -98,8 +97,20 @@ def reinplace(graph: G, inputs: bool = True) -> G:
     >>> [node.op.name for node in reinplace(graph).nodes if node.op]
     ['np::sin', 'np::setitem_']
     """
-    graph = _without_writes_of_itself(graph, calls := Calls())
-    return _rewritten(graph, _Plan(graph, calls, inputs))
+    done = reinplaced(graph, inputs)
+    return graph.copy() if done is graph else done
+
+
+@collector_paused()
+def reinplaced(graph: G, inputs: bool = True) -> G:
+    """Return what `reinplace` does, and the graph itself where nothing in it is done in place."""
+    calls = Calls()
+    used = {node.op for node in graph.nodes}
+    if not any([calls[op].may_write or calls[op].name == WRITTEN for op in used if op is not None]):
+        return graph
+    graph = _without_writes_of_itself(graph, calls)
+    plan = _Plan(graph, calls, inputs)
+    return _rewritten(graph, plan) if plan.steps or plan.moved or plan.paths else graph
 
 
 class _Plan:
