@@ -10,6 +10,8 @@ may write to it, and the array itself replaces the copy:
     setitem_(y, ..., y2)
     x2 = setitem(x, ..., v)                                 x2 is v, which is new, and read no more
     x2 = setitem(x, i, getitem(x, i))                       x2 is x: the end of `x[i] *= 2`, which Python puts back
+
+It has more than 350 lines because each of these rewrites rests on the same plan, which is tested against all of them at once.
 """
 
 from collections.abc import Iterator
