@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Program
+from ..core.collector import collector_paused
 from ..core.source import levels_out, raised_at
 from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError, check_flag, check_function, kind_of
 from ..graph import nodes_in
@@ -68,7 +69,8 @@ class Compiled(Caller):
             if values is not None:
                 entry.hits += 1
                 return self._run(entry, values, args, keywords)
-        made = self._traced(args, keywords)
+        with collector_paused():  # from the walk to the program: between them it would look through all that was made so far
+            made = self._traced(args, keywords)
         if made is None:
             return self._f(*args, **keywords)
         if made.run is None:
