@@ -334,7 +334,8 @@ def compile(  # noqa: A001  torch's name
     mode : {"exact", "fast"}, optional
         `"exact"`, the default, calls the operators again. `"fast"` hands what an engine computes as NumPy does to that engine:
         to torch's compiler, else to JAX. Its results are held to those of NumPy on the first call, to 1e-9 of the largest
-        number of an array (1e-4 in single precision), and where they differ the calls are replayed, with a warning.
+        number of an array (1e-4 in single precision), and where they differ the calls are replayed, with a warning. So are
+        those that the replay runs faster on that call, without a warning.
     backend : str or callable, optional
         The engine for `mode="fast"`, which it implies: the name of a registered backend, or a function like those that
         `register_backend` takes.
