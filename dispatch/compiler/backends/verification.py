@@ -1,4 +1,4 @@
-"""Holds the results of an engine, on its first call, to those of the same calls replayed, and its time where it is to choose."""
+"""Holds an engine, on its first call, to the same calls replayed: its results, and its time where it is to choose."""
 
 import threading
 import time
