@@ -30,6 +30,7 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_NewCopy(cnp.ndarray, cnp.NPY_ORDER)
     cnp.NPY_ORDER NPY_KEEPORDER
     int PyArray_TYPE(cnp.ndarray) noexcept
+    object PyArray_IntTupleFromIntp(int, cnp.npy_intp *)
     bint PyTypeNum_ISFLOAT(int) noexcept
     bint PyTypeNum_ISCOMPLEX(int) noexcept
 
@@ -78,6 +79,11 @@ cdef tuple ARRAYS = (np.ndarray, np.generic)
 cdef type GENERIC = np.generic
 
 
+cdef tuple shape_of(cnp.ndarray x):
+    """`x.shape`, without the search for an attribute."""
+    return PyArray_IntTupleFromIntp(cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x))
+
+
 cpdef object inexact_layout(x):
     """`(shape, dtype)` of an array or a wrapper of floating-point or complex numbers; None for anything else.
 
@@ -86,7 +92,7 @@ cpdef object inexact_layout(x):
     if isinstance(x, cnp.ndarray):
         if PyTypeNum_ISFLOAT(PyArray_TYPE(<cnp.ndarray>x)) or PyTypeNum_ISCOMPLEX(PyArray_TYPE(<cnp.ndarray>x)):
             dtype = (<cnp.ndarray>x).descr
-            return (<object>x).shape, (dtype if cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>x) else dtype.newbyteorder("="))
+            return shape_of(<cnp.ndarray>x), (dtype if cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>x) else dtype.newbyteorder("="))
         return None
     if type(x) is FLOAT64:
         return FLOAT64_LAYOUT               # what a reduction gives

@@ -361,6 +361,17 @@ cdef list flat(data):
     return found
 
 
-def edges_of(data):
+cpdef tuple edges_of(data):
     """The edges among what was kept beside the arguments, lists flattened."""
-    return tuple([edge for edge in flat(data) if edge is not None])
+    cdef list found = []
+    add_edges(data, found)
+    return tuple(found)
+
+
+cdef int add_edges(data, list found) except -1:
+    for item in data:
+        if type(item) is list:
+            add_edges(item, found)
+        elif item is not None:
+            found.append(item)
+    return 0
