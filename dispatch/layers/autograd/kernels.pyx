@@ -107,7 +107,15 @@ cdef object layout_or_layouts(x, layout):
     """The layout of an array; of a list a tuple of them, which the collector need not look at."""
     if isinstance(x, cnp.ndarray):
         return shape_of(<cnp.ndarray>x), (<cnp.ndarray>x).descr
-    return tuple([layout_or_layouts(item, layout) for item in x]) if type(x) in LISTS else layout(x)
+    if type(x) is not list and type(x) is not tuple:
+        return layout(x)
+    cdef Py_ssize_t i, n = len(x)
+    cdef tuple found = PyTuple_New(n)
+    for i in range(n):
+        item = layout_or_layouts(x[i], layout)
+        Py_INCREF(item)
+        PyTuple_SET_ITEM(found, i, item)
+    return found
 
 
 cdef object protected(x):
