@@ -217,7 +217,14 @@ def _qr(a: Any) -> Any:
     return q, concatenate([r, rest], -1)
 
 
-qr = composite("linalg_qr(Tensor a) -> (Tensor, Tensor)", _qr, numpy=lambda a: tuple(np.linalg.qr(a)), laid_out=True)
+qr = composite(
+    "linalg_qr(Tensor a) -> (Tensor, Tensor)",
+    _qr,
+    numpy=lambda a: tuple(np.linalg.qr(a)),
+    laid_out=True,
+    closed_for=lambda a: len(a.shape) > 1 and a.shape[-2] >= a.shape[-1],
+    autograd=pullbacks(a=qr_pullback),
+)
 
 
 FUNCTIONS: dict[Any, Any] = dict([
