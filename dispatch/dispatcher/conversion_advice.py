@@ -65,8 +65,8 @@ AS_STRIDED = (
     "x[np.arange(m)[:, None] * step + np.arange(n)]."
 )
 POLYNOMIAL = (
-    "np.polynomial makes arrays of its arguments. Write np.polyval(c[::-1], x) for its polyval(x, c), and for a series of others "
-    "the product np.polynomial.chebyshev.chebvander(points, deg) @ c, where the points are an array."
+    "np.polynomial makes arrays of its arguments. Write np.polyval(c[::-1], x) for its polyval(x, c), and for a series "
+    "of others the product np.polynomial.chebyshev.chebvander(points, deg) @ c, where the points are an array."
 )
 
 
