@@ -294,21 +294,6 @@ def levels_out() -> int:
     return levels
 
 
-def numpy_function() -> tuple[str, str] | None:
-    """Return module and name of the function of NumPy, written in Python, that other code called; None if none runs.
-
-    Examples
-    --------
-    >>> numpy_function()
-    """
-    frame: types.FrameType | None = outer_frame()
-    found = None
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("numpy."):
-        found = str(frame.f_globals["__name__"]), frame.f_code.co_name
-        frame = frame.f_back
-    return found
-
-
 def library_function(package: str) -> tuple[str, str] | None:
     """Return the function of a library that user code called, by its public module and name, if one is running.
 

@@ -5,7 +5,7 @@ A class is found by the module that it comes from, itself or a base of it, so th
 
 from typing import Any
 
-from ..core.source import library_function, numpy_function
+from ..core.source import library_function, outer_frame
 from .frameworks import MODULE, MRO
 
 WHOLE, PARTS = "{x}.to_numpy()", "{x}.toarray(), or give an operator its parts, {parts}"
@@ -74,8 +74,9 @@ def library_advice(otherwise: str) -> str:
     """Say which function of SciPy or NumPy asks for an array, and what to write in its place; where none, what is given."""
     found = library_function("scipy")
     if found is None:
-        module, name = numpy_function() or ("", "")
-        if name == "as_strided":
+        frame = outer_frame()
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith("numpy.lib.") and frame.f_code.co_name == "as_strided":
             return AS_STRIDED
         return POLYNOMIAL if module.startswith("numpy.polynomial.") else otherwise
     module, name = found
