@@ -128,7 +128,8 @@ def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
         return f" Write np.asarray({name})."
     if hasattr(x, "__array_interface__"):  # Pillow's images find it when they are asked
         return f" Write np.asarray({name})."
-    return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here."
+    or_any = f"; hint the parameter `{name}: typing.Any` where it is meant" * hinted
+    return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here{or_any}."
 
 
 def number_advice(kind: str, x: Any, name: str) -> str:
