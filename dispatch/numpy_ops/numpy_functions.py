@@ -52,6 +52,7 @@ UFUNCS: dict[Any, OpOverload] = {
     if isinstance(op, OpOverload) and isinstance(kernel_of(op), np.ufunc)
 }
 UFUNCS[np.vecdot] = einsum.vecdot
+UFUNCS[np._core.umath.clip] = pointwise_more.clip  # noqa: SLF001  # type: ignore[attr-defined]  # which the method of an array runs
 REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
     np.logical_and: statistics.all, np.logical_or: statistics.any,
@@ -349,7 +350,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.nan_to_num, flags.nan_to_num),
     spelled(np.isposinf, "x out", pointwise_more.isposinf),
     spelled(np.isneginf, "x out", pointwise_more.isneginf),
-    spelled(np.isclose, "a:x b:y rtol atol equal_nan", pointwise_more.isclose),
+    (np.isclose, Entry(pointwise_more.isclose, flags.isclose, 2, 2)),
     (np.allclose, lambda *args, **options: flags.truth(statistics.all(FUNCTIONS[np.isclose](*args, **options)))),
     (np.array_equal, _array_equal),
     (np.vstack, flags.joined(np.vstack, rearranging.vstack)), (np.hstack, flags.joined(np.hstack, rearranging.hstack)),
@@ -396,6 +397,7 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `f
     (cumulative.diff, np.diff, "a:x n axis"), (sorting.sort, np.sort, "a:x axis"), (sorting.argsort, np.argsort, "a:x axis"), (sorting.searchsorted, np.searchsorted, "a v side"),
     (data_dependent.compress, np.compress, "condition a:x axis"), (data_dependent.extract, np.extract, "condition arr:x"),
     (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
+    (pointwise_more.isclose, np.isclose, "a:x b:y rtol atol equal_nan"),
 ]  # fmt: skip
 for _op, _function, _parameters in READ_BY_FLAGS:
     spell(_function, _parameters, _op)

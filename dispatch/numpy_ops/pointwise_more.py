@@ -263,9 +263,9 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
     if x.dtype.kind != "f":
         return as_number(copy(x))
     limits = np.finfo(x.dtype)
-    x = where(isnan(x), nan, x)
-    x = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, x)
-    return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x))
+    found = where(isnan(x), nan, x)
+    found = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, found)
+    return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, found))
 
 
 @lru_cache(None)
@@ -304,12 +304,13 @@ isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf
 isneginf = composite("isneginf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), signbit(x)))
 isclose = composite(
     "isclose(Tensor x, Tensor y, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-    lambda x, y, rtol=1e-05, atol=1e-08, equal_nan=False: _isclose(x, y, rtol, atol, equal_nan),
+    lambda x, y, rtol=1e-05, atol=1e-08, equal_nan=False: closeness(x, y, rtol, atol, equal_nan),
     numpy=np.isclose,
 )
 
 
-def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def closeness(x: Any, y: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    """Return whether numbers are close to others, for tolerances that are numbers or arrays."""
     if not hasattr(y, "dtype"):  # a number of Python's stays one, whose products are of the precision of x: np.isclose's own steps
         y = float(y) if isinstance(y, int) else y
         limit = atol + rtol * abs(y)

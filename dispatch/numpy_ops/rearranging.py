@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
@@ -114,7 +114,16 @@ def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     if type(n) is SymInt and isinstance(obj, slice) and obj.step in (None, 1):
         start, length = bounds(n, obj)
         return _between(x, at, [(0, start), (start + length, None)])
-    return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), obj)))
+    return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), plain_places(obj))))
+
+
+def plain_places(places: Any) -> Any:
+    """Return the places that np.delete or np.insert is given, which no layer follows: of a Tensor its error, or NumPy's for fractions."""
+    if not isinstance(places, Tensor):
+        return places
+    if places.dtype.kind not in "iub":
+        np.delete(np.zeros(2), np.zeros(2, places.dtype))  # raises NumPy's own error
+    return np.asarray(places)
 
 
 def _without(x: Any, axis: int, places: list[Any]) -> Any:
@@ -141,7 +150,7 @@ def _deleted_of_few(x: Any, obj: Any, axis: int | None = None) -> Any:
 
 
 delete = composite(
-    "delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=np.delete, laid_out=_deleted_of_few
+    "delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=lambda x, obj, axis: np.delete(x, plain_places(obj), axis), laid_out=_deleted_of_few
 )
 
 # -- split -----------------------------------------------------------------------------------------------------------------

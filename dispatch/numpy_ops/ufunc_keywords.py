@@ -83,7 +83,8 @@ def _of_items(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options:
     found = ufunc_with(ufunc, op, tuple(moved), rest)
     n, into = counts[-1], places[-1]
     if given.get("keepdims"):  # of items of one number each
-        n, into = counts[0], into if len(given.get("axes") or ()) == len(counts) else places[0]
+        n = counts[0]
+        into = places[0] if given.get("axes") is None else into if len(given["axes"]) == len(counts) else tuple(range(-n, 0))
         found = ops.np.reshape(found, (*found.shape, *(1,) * n))
     found = prims.moveaxis(found, range(-n, 0), into) if n and into != tuple(range(-n, 0)) else found
     out = options.get("out", (None,))[0]

@@ -281,3 +281,14 @@ def test_an_initial_value_is_cast_as_numpy_casts_it(name: str, code: str) -> Non
             for y in found:
                 assert np.asarray(y).dtype == expected.dtype
                 assert np.allclose(y, expected, rtol=1e-3 if code == "e" else 1e-6), (initial, mask)
+
+
+@pytest.mark.parametrize("function", [np.zeros_like, np.ones_like, np.empty_like, lambda x, **more: np.full_like(x, 2.0, **more)])
+@pytest.mark.parametrize("order", "CFAK")
+@pytest.mark.parametrize("laid", "CF")
+@pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4), (6,)], ids=str)
+def test_an_array_like_another_of_another_shape_has_the_order_that_was_asked(function: Any, order: Any, laid: Any, shape: Any) -> None:
+    x = np.ones((2, 3), order=laid)
+    expected = function(x, order=order, shape=shape)
+    found = dispatch.detach(function(dispatch.tensor(x, requires_grad=True), order=order, shape=shape))
+    assert (found.shape, found.strides, found.dtype) == (expected.shape, expected.strides, expected.dtype)

@@ -73,3 +73,14 @@ def test_each_of_several_results_may_have_its_own_place() -> None:
     np.testing.assert_array_equal(rest.detach(), np.divmod(X - 12.5, 5.0)[1])
     rest.sum().backward()
     np.testing.assert_array_equal(x.grad, np.ones_like(X))
+
+
+AXES = [(0, 2), (0, 2, 2), (0, 2, 0), (0, 2, 1), (0, 0), (0, 0, 0), (-1, 0), ((-1,), (0,), (1,))]
+
+
+@pytest.mark.parametrize("axes", AXES, ids=str)
+def test_the_axis_that_keepdims_keeps_is_where_numpy_has_it(axes: Any) -> None:
+    x, y = np.arange(27.0).reshape(3, 3, 3), np.arange(10.0, 19.0).reshape(3, 1, 3)
+    expected = np.vecdot(x, y, axes=list(axes), keepdims=True)
+    found = np.vecdot(dispatch.tensor(x, requires_grad=True), y, axes=list(axes), keepdims=True)
+    np.testing.assert_array_equal(dispatch.detach(found), expected, strict=True)

@@ -19,7 +19,7 @@ from .context cimport Context, copied_attributes, number_of, shown
 from .node cimport Output, Pull
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
-from ...core.array_memory import inexact_layout, writable
+from ...core.array_memory import constant, inexact_layout, writable
 from ...core.pytree import mapped
 from ...schema.types import RESIDUAL
 from ..opaque_rules import marks
@@ -145,6 +145,9 @@ def row_kernel(plan_for not None, op not None, whole not None):
         if not several:
             return record(TrackedTensor, op, plan.rule, out, like, data, edges, plan.save(values, out))
         layouts = tuple([inexact_layout(x) for x in out])
+        if not all(layouts):
+            for x in out:
+                constant(op, x)
         if not any(layouts):
             return out
         saved = plan.save(values, tuple([protected(x) if layout is None else x for x, layout in zip(out, layouts)]))

@@ -3,7 +3,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_REFCNT
 
-from ...core.array_memory cimport inexact_layout, owned
+from ...core.array_memory cimport constant, inexact_layout, owned
 from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_unseen
 from ...core.state cimport Level
@@ -117,7 +117,7 @@ cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tupl
     cdef Node node
     layout = layout_of(out, inputs)
     if layout is None:
-        return out
+        return constant(op, out)
     node = dispatch_made(Node, NOTHING)
     fill(node, op, like.level, rule, inputs, edges, saved, layout)
     if (is_exact(<PyObject *>out) or isinstance(out, GENERIC)) and is_inert(saved) \
