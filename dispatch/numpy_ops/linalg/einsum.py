@@ -64,9 +64,7 @@ def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result:
     if len(terms) < 3 and path is None:
         return [tuple(range(len(terms)))]
     zeros = [np.broadcast_to(0.0, shape) for shape in shapes]
-    wanted = "greedy" if path is None else list(path)
-    found: list[tuple[int, ...]] = np.einsum_path(",".join(terms) + "->" + result, *zeros, optimize=wanted)[0][1:]
-    return found
+    return list(np.einsum_path(",".join(terms) + "->" + result, *zeros, optimize=list(path or ()) or "greedy")[0][1:])
 
 
 def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
