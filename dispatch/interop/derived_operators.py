@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..autodiff import jvp
+from ..autodiff.forward_mode import jvp
 from ..autodiff.function_outputs import left
 from ..autodiff.reverse_mode import edges_at
 from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory
