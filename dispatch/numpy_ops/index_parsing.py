@@ -85,7 +85,6 @@ def read(index: Any, arrays: Any, ndim: int) -> Reading:
 
 # What NumPy reads as it stands; of anything else it asks a number, or makes an array.
 AS_IT_STANDS = (int, slice, NoneType, EllipsisType, np.ndarray, np.generic, Tensor, SymInt, Place)
-KNOWN = (*AS_IT_STANDS, list)
 
 
 def as_array(i: Any) -> Any:
@@ -98,20 +97,6 @@ def as_array(i: Any) -> Any:
     if made.size and made.dtype.kind not in "biu":
         hollow((1,))[i]  # raises NumPy's own error
     return made if made.size else made.astype(np.intp)
-
-
-def with_known_items(index: Any) -> Any:
-    """Return an index with a number or a list for what NumPy makes a number or an array of, such as a range."""
-    if isinstance(index, tuple):
-        return index if all([isinstance(i, KNOWN) for i in index]) else tuple(map(_known, index))
-    return _known(index)
-
-
-def _known(i: Any) -> Any:
-    if isinstance(i, KNOWN):
-        return i
-    made = as_array(i)
-    return made.tolist() if type(made) is np.ndarray else made
 
 
 def is_mask(i: Any) -> bool:

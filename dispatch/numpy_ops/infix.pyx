@@ -10,7 +10,7 @@ from operator import index
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, first_wrapper
 from ..core.arrays cimport is_exact
 from ..core.tensor cimport Wrapped
 from ..dispatcher.conversion_advice import line_for
@@ -88,7 +88,7 @@ def array_ufunc(dict ufuncs not None, other not None):
 
 cdef inline bint is_plain(object i):
     """Whether an item of an index is one that rows read as it stands, and no array."""
-    return i is None or i is Ellipsis or isinstance(i, (int, slice, list))
+    return i is None or i is Ellipsis or isinstance(i, (int, slice)) or (isinstance(i, list) and first_wrapper(i) is None)
 
 
 def subscript(row not None, tuple alone not None, other not None):

@@ -146,3 +146,26 @@ def test_a_view_by_a_number_is_one_whatever_gives_the_number() -> None:
     np.testing.assert_array_equal(dispatch.make_fx(f)(X)(X), f(X))
     np.testing.assert_array_equal(dispatch.vmap(f)(X[None])[0], f(X))
     np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(f(x)))(X), [[1.0] * 4, [3.0] * 4, [1.0] * 4])
+
+
+def test_a_list_may_hold_numbers_that_a_layer_follows() -> None:
+    def read(x: Any) -> Any:
+        return x[[np.argmin(x[:, 0]), 1]], x[[0, 1], [np.argmin(x[0]), 2]], x[:, [np.argmax(x[1]), 0]]
+
+    def written(x: Any) -> Any:
+        y = np.copy(x)
+        y[[np.argmin(x[:, 0]), 1]] = 5.0
+        y[0, [np.argmax(x[1]), -1]] *= 2.0
+        return (y,)
+
+    other = np.stack([X, X[::-1, ::-1]])
+    for f in (read, written):
+        expected = [f(x) for x in other]
+        for found in (f(dispatch.tensor(X, requires_grad=True)), dispatch.jvp(f, (X,), (X,))[0], dispatch.make_fx(f)(X)(X), dispatch.compile(f)(X)):
+            for x, y in zip(found, expected[0], strict=True):
+                np.testing.assert_array_equal(dispatch.detach(x) if isinstance(x, dispatch.Tensor) else x, y)
+        for x, y in zip(dispatch.make_fx(f)(X)(other[1]), expected[1], strict=True):
+            np.testing.assert_array_equal(x, y)
+        for k, x in enumerate(dispatch.vmap(f)(other)):
+            np.testing.assert_array_equal(x, np.stack([expected[0][k], expected[1][k]]))
+        assert [x.shape for x in dispatch.eval_shape(f, X)] == [x.shape for x in expected[0]]
