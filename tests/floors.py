@@ -76,6 +76,7 @@ MOST_LINES = 350  # above it a file says at its top why
 # 300 are the blocks in which a program makes elementwise calls, a third of NumPy's time for large arrays and an eighth for small.
 MOST_COMPILED_LINES = 7300
 DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 PICTURES = re.compile(r"(?i)\b(floor|rooms?|houses?|doors?|mezzanine|riddles?)\b")  # of docs/floors.md, and of nothing else
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
 
@@ -133,6 +134,10 @@ class File:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
     @property
     def compiled(self) -> bool:
         return self.path.suffix in {".pyx", ".pxd"}
@@ -140,7 +145,11 @@ class File:
     def says(self, line: int, words: str) -> str:
         return f"{self.path.relative_to(self.package.parent)}:{line}: {words}"
 
-    def imports(self) -> Iterator[Import]:
+    @cached_property
+    def imports(self) -> list[Import]:
+        return list(self._imports())
+
+    def _imports(self) -> Iterator[Import]:
         for line, level, module, names, hidden in self.lines_of_cython() if self.compiled else self.lines_of_python():
             if level:
                 here = self.path.relative_to(self.package).parent.parts
@@ -158,8 +167,11 @@ class File:
                 yield Import(line, module.partition(".")[0], ours=False, hidden=hidden)
 
     def lines_of_python(self) -> Iterator[tuple[int, int, str, list[str], bool]]:
-        hidden = {id(node) for function in functions(self.tree) for node in ast.walk(function)}
-        for node in ast.walk(self.tree):
+        hidden: set[int] = set()
+        for node in self.nodes:  # outer functions come before those inside them
+            if isinstance(node, FUNCTIONS) and id(node) not in hidden:
+                hidden.update(map(id, ast.walk(node)))
+        for node in self.nodes:
             if isinstance(node, ast.ImportFrom):
                 names = [alias.name for alias in node.names]
                 yield node.lineno, node.level, node.module or "", names, id(node) in hidden
@@ -176,10 +188,6 @@ class File:
                 yield number, len(dots), module, re.findall(r"\w+", names.split(" as ")[0]), bool(indent)
             elif found := re.match(r"(\s*)c?import\s+([\w.]+)", line):
                 yield number, 0, found[2], [], bool(found[1])
-
-
-def functions(tree: ast.AST) -> list[ast.AST]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
 
 
 def spelled(node: ast.expr) -> str:
@@ -221,7 +229,7 @@ def every_file_has_its_folder(files):
 
 def imports_go_down(files):
     for file in files:
-        for found in (found for found in file.imports() if found.ours):
+        for found in (found for found in file.imports if found.ours):
             folder = folder_of(found.target)
             if folder not in PLACES:
                 yield file.says(found.line, f"{file.name} imports {found.target}, which is in no folder of the rule")
@@ -234,7 +242,7 @@ def imports_go_down(files):
 def no_imports_in_a_circle(files):
     graph: dict[str, set[str]] = {}
     for file in files:
-        graph.setdefault(file.name, set()).update(found.target for found in file.imports() if found.ours)
+        graph.setdefault(file.name, set()).update(found.target for found in file.imports if found.ours)
     for name in sorted(graph):
         seen: set[str] = set()
         ahead = graph[name] - {name}
@@ -247,7 +255,7 @@ def no_imports_in_a_circle(files):
 
 def no_import_is_hidden_in_a_function(files):
     for file in files:
-        for found in file.imports():
+        for found in file.imports:
             load = found.target == "importlib" and file.name in LOADERS
             if found.hidden and not load and not file.names & LATE_IMPORTS:
                 yield file.says(found.line, f"an import of {found.target} inside a function; move it to the top")
@@ -255,7 +263,7 @@ def no_import_is_hidden_in_a_function(files):
 
 def nothing_goes_through_the_root(files):
     for file in files:
-        for found in file.imports():
+        for found in file.imports:
             if found.absolute:
                 yield file.says(found.line, "the package is imported by its own name; write a relative import")
 
@@ -263,7 +271,7 @@ def nothing_goes_through_the_root(files):
 def numpy_is_the_only_dependency(files):
     for file in files:
         allowed = sys.stdlib_module_names | OUTSIDE | OUTSIDE_OF.get(f"{file.folder}/", set())
-        for found in file.imports():
+        for found in file.imports:
             if not found.ours and found.target not in allowed and not file.names & LATE_IMPORTS:
                 yield file.says(found.line, f"{found.target} is no dependency; ask extras.require for it")
 
@@ -298,7 +306,7 @@ def no_module_is_hidden_by_a_name_of_its_own(files):
     """A face that takes a name from elsewhere hides the module of that name: `compiler.compile` is then the function."""
     for file in files:
         if file.path.name == "__init__.py" and file.name != "__init__" and not file.name.startswith(MIRRORED):
-            for node in ast.walk(file.tree):
+            for node in file.nodes:
                 if isinstance(node, ast.ImportFrom) and node.module:
                     for name in (alias.asname or alias.name for alias in node.names):
                         if exists(file.package, f"{file.name}.{name}"):
@@ -327,7 +335,7 @@ def no_word_that_says_nothing(files):
             names += [(file.code[: found.start()].count("\n") + 1, found[1]) for found in defined]
         else:
             kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-            names += [(node.lineno, node.name) for node in ast.walk(file.tree) if isinstance(node, kinds)]
+            names += [(node.lineno, node.name) for node in file.nodes if isinstance(node, kinds)]
         for line, name in names:
             words = re.findall(r"[A-Z]?[a-z]+", name)
             if words and words[-1].lower() in FORBIDDEN_WORDS:
@@ -348,7 +356,7 @@ def words_of(file: File) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(file.code.splitlines(), 1):
             yield from ((number, word) for word in re.findall(r"[A-Za-z_]\w*", line))
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
         yield from ((getattr(node, "lineno", 0), name) for name in named)
 
@@ -360,7 +368,7 @@ def no_operator_by_name(files):
             literals = re.finditer(r"([\"'])(.*?)\1", file.code)
             found = [(file.code[: text.start()].count("\n") + 1, text[2]) for text in literals]
         elif file.layer:
-            constants = [node for node in ast.walk(file.tree) if isinstance(node, ast.Constant)]
+            constants = [node for node in file.nodes if isinstance(node, ast.Constant)]
             found = [(node.lineno, node.value) for node in constants if isinstance(node.value, str)]
         else:
             continue
@@ -372,7 +380,7 @@ def no_operator_by_name(files):
 def frames_are_read_in_one_place(files):
     for file in files:
         if file.name not in READERS_OF_FRAMES and not file.compiled:
-            for node in ast.walk(file.tree):
+            for node in file.nodes:
                 if isinstance(node, ast.expr) and spelled(node) in FRAME_READERS:
                     yield file.says(node.lineno, "a frame is read; core/source.py does that for messages, schema/hint_scopes.py for hints")
 
@@ -382,7 +390,7 @@ def no_global_statement(files):
         if file.compiled:
             lines = [number for number, line in enumerate(file.code.splitlines(), 1) if re.match(r"\s+global\s", line)]
         else:
-            lines = [node.lineno for node in ast.walk(file.tree) if isinstance(node, ast.Global)]
+            lines = [node.lineno for node in file.nodes if isinstance(node, ast.Global)]
         for line in lines:
             yield file.says(line, "a `global` statement; give the value an owner")
 
