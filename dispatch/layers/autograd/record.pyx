@@ -1,4 +1,4 @@
-"""A call becomes a node, and its result a wrapper that refers to it, in one step of C."""
+"""Records a call: makes its node and wraps its result, in one function in C."""
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_REFCNT
