@@ -60,7 +60,7 @@ FORBIDDEN_WORDS = {"util", "utils", "misc", "common", "helper", "helpers", "mana
 FRAME_READERS = {"_getframe", "currentframe"}
 READERS_OF_FRAMES = {"core.source", "schema.hint_scopes"}  # where code is; the variables around a function, for its hints
 # The stems that stand more than once, each for the same thing: in folders of layers/, and once beside them what they share.
-SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize", "user_rules", "node"}
+SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize", "user_rules"}
 # Their modules have the names of another package's, so that a program changes its imports at their beginning only.
 MIRRORED = ("interop.autograd.", "numpy.")
 MIRRORED_STEMS = {"flatten"}  # of these names a module of ours has but one, which takes containers apart, as autograd's does

@@ -70,7 +70,7 @@ BROKEN = [
     ("no_word_that_says_nothing", {"fake.py": "class A:\n  def _shape_helper(self): ..."}, "the name _shape_helper"),
     ("no_word_that_says_nothing", {"core/keys.pyx": "cdef class KeyManager:\n    pass"}, "the name KeyManager"),
     ("a_layer_knows_its_own_wrapper_only", {"layers/vmap/axes.py": "isinstance(x, FakeTensor)"}, "FakeTensor belongs to another layer"),
-    ("a_layer_knows_its_own_wrapper_only", {"layers/autograd/node.py": "type(x) is fake.FakeTensor"}, "belongs to another layer"),
+    ("a_layer_knows_its_own_wrapper_only", {"layers/autograd/engine.py": "type(x) is fake.FakeTensor"}, "belongs to another layer"),
     ("a_layer_knows_its_own_wrapper_only", {"layers/inplace.py": "from ..core import BatchedTensor as B"}, "BatchedTensor belongs"),
     ("no_operator_by_name", {"layers/vmap/axes.py": "x = op.name == 'np::add'"}, "the operator np::add by name"),
     ("no_operator_by_name", {"core/keys.pyx": "\nsum = ops['np::sum']"}, "core/keys.pyx:2: the operator np::sum by name"),

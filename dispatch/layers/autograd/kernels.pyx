@@ -16,7 +16,7 @@ from ...core.python cimport is_plain
 from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
-from .node cimport Output, Pull
+from .backward_graph cimport Output, Pull
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
 from ...core.array_memory import inexact_layout, writable
@@ -26,7 +26,7 @@ from ..opaque_rules import marks
 from ..opaque_rules import stand_ins as _stand_ins
 from .batched_backward import at_once
 from .grad_mode import outside_rules
-from .node import edges_of
+from .backward_graph import edges_of
 from .opaque_backward import as_one, asks, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES

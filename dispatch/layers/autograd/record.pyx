@@ -8,7 +8,7 @@ from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_unseen
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
-from .node cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
+from .backward_graph cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
 
 import numpy as np
 
