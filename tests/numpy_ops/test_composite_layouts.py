@@ -240,3 +240,14 @@ def test_what_differs_from_item_to_item_is_written_to_a_view_of_what_does_not(ly
     found = dispatch.vmap(lambda b: dispatch.grad(f)(x, b))(b)
     assert np.allclose(found, [dispatch.grad(f)(x, b[0]), dispatch.grad(f)(x, b[1])])
     assert len(set(seen)) == 1
+
+
+def test_what_numpy_computes_of_swapped_bytes_has_the_machines_order_in_a_fake_too() -> None:
+    functions = [
+        np.cumsum, np.cumprod, np.nancumsum, np.nancumprod, np.tril, np.triu, np.sinc, np.sum, np.prod, np.sort, np.diff, np.exp, np.add.accumulate,
+        lambda x: np.cumsum(x, 1), lambda x: np.triu(x[0]), lambda x: x * 2, np.mean, np.var, np.flip, np.transpose,
+    ]  # fmt: skip
+    for dtype in (">f8", ">i4", ">c8", ">f2"):
+        x = np.arange(6).reshape(2, 3).astype(dtype)
+        for f in functions:
+            assert dispatch.eval_shape(f, x).dtype == f(x).dtype, (f, dtype)
