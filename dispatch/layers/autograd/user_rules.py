@@ -11,8 +11,8 @@ from ...errors import GradientError, did_you_mean, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
 from ..opaque_rules import Opacity
+from .backward_graph import Node
 from .context import Context
-from .node import Node
 from .tensor import TrackedTensor
 
 KEYWORDS_APART = "keyword_only_inputs"  # torch's name for the parameter of a setup_context that asks for them apart
