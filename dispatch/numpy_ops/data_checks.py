@@ -1,4 +1,4 @@
-"""Rows that look at data and return their argument itself: where NumPy raises, or warns, by what elements say."""
+"""Rows that return their argument unchanged; they raise, or warn, as NumPy does because of the values of its elements."""
 
 import warnings
 from collections.abc import Callable
