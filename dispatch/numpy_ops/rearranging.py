@@ -136,7 +136,7 @@ def _deleted_of_few(x: Any, obj: Any, axis: int | None = None) -> Any:
         return np.ravel(x)
     places = np.asarray(0 if obj is slice else obj)
     if places.size == 1 and places.dtype.kind in "iu":
-        return np.empty(x.shape, x.dtype, "F" if x.flags.fnc else "C")
+        return np.empty((2,) * x.ndim, x.dtype, "F" if x.flags.fnc else "C")
     return x[along(normalize_axis_index(axis, x.ndim), x.ndim, np.arange(x.shape[axis]))]
 
 
@@ -251,6 +251,7 @@ repeat = composite(
     "repeat(Tensor x, Any repeats, int? axis=None) -> Tensor",
     _repeat,
     numpy=undispatched(np.repeat),
+    laid_out=lambda x, repeats, axis: np.repeat(x, 1, axis),  # the counts are those of more elements
     autograd=pullbacks(x=_repeat_pullback),
     jvp=linear("x"),
 )
