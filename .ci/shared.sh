@@ -2,6 +2,8 @@
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# Some hundred tests start an interpreter: where PYTHONDONTWRITEBYTECODE is set, as in containers, each would compile the package anew.
+unset PYTHONDONTWRITEBYTECODE
 
 failed=()
 step() {  # step TITLE COMMAND...: run it and print its seconds; one run shows every failure, and the end counts them

@@ -1,8 +1,15 @@
 """What every test stands on: nothing measures time, nothing stays turned on, an oracle that is not installed skips."""
 
+import faulthandler
+import gc
 import importlib.util
+import math
+import os
 import re
+import sys
+import time
 from collections.abc import Iterator
+from itertools import groupby
 
 import hypothesis
 import numpy as np
@@ -82,11 +89,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for name, reason in UNLIKE_NUMPY_2_0.items():
                 if re.search(name, item.nodeid):
                     item.add_marker(pytest.mark.skip(reason=reason))
-    for item in items:
-        if any(item.path.is_relative_to(config.rootpath / place) for place in TESTS_OF_VERSIONS):
-            item.add_marker("versions")
-            if any(item.path.is_relative_to(config.rootpath / place) for place in TESTS_OF_NUMPY_VERSIONS):
-                item.add_marker("numpy_versions")
+    root = config.rootpath
+    of_versions = [root / place for place in TESTS_OF_VERSIONS]
+    of_numpy = [root / place for place in TESTS_OF_NUMPY_VERSIONS]
+    for path, of_path in groupby(items, lambda item: item.path):  # once for each file: there are 50 000 items
+        if any(path.is_relative_to(place) for place in of_versions):
+            marks = ["versions"] + ["numpy_versions"] * any(path.is_relative_to(place) for place in of_numpy)
+            for item in of_path:
+                for mark in marks:
+                    item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the collector's sight: each of the thousand `gc.collect()` of the tests would walk it whole."""
+    gc.collect()
+    gc.freeze()
+
+
+class WatchForHangs:
+    """Prints every thread's stack where no test has begun for five minutes: the longest, a tape of a million nodes, takes seconds.
+
+    pytest's `faulthandler_timeout` makes a thread for each test and waits for its end, which takes longer than most tests.
+    """
+
+    def __init__(self) -> None:
+        self.since = -math.inf
+        self.stderr = os.dup(sys.__stderr__.fileno())  # while a test runs its output goes elsewhere
+
+    def pytest_runtest_logstart(self) -> None:
+        if time.monotonic() - self.since > 60:
+            self.since = time.monotonic()
+            faulthandler.dump_traceback_later(300, file=self.stderr)
+
+    def pytest_unconfigure(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        os.close(self.stderr)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch for hangs."""
+    config.pluginmanager.register(WatchForHangs())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

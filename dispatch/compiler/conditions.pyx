@@ -22,7 +22,7 @@ from ..core.flatten cimport items_of
 from ..core.layouts cimport is_laid_out
 from ..core.python cimport (Py_DECREF, Py_INCREF, Py_TYPE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_CheckExact,
                             PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyUnicode_Compare)
-from ..core.state cimport thread_state
+from ..core.state cimport rank_of_thread
 
 cnp.import_array()
 
@@ -458,7 +458,7 @@ cdef class Caller:
 
     def __call__(self, *args, **keywords):
         cdef Ready ready
-        if self.is_simple and thread_state().rank == 0:
+        if self.is_simple and rank_of_thread() == 0:
             for entry in self.entries:
                 ready = entry
                 values = ready.conditions.inputs(args, keywords)
@@ -507,7 +507,7 @@ cdef Span span_of(cnp.ndarray x) noexcept:
 
 def watched_by_mode():
     """Whether a mode of this thread wants to see every call."""
-    return thread_state().rank != 0
+    return rank_of_thread() != 0
 
 
 cpdef bint can_write(tuple written, tuple values) except -1:

@@ -133,6 +133,10 @@ class Fingerprint:
             if number not in holders:
                 raise Unkeyed(f"it refers to {what}, which is not compared as a whole")
 
+    def met(self, cls: type) -> bool:
+        """Whether the walk came to a class, to one made of it, or to an instance."""
+        return id(cls) in self._numbers or id(class_dict(cls)) in self._numbers
+
     def _number(self, x: Any) -> Text:
         """Return the number of an object that is written elsewhere."""
         if x is None:

@@ -19,6 +19,7 @@ from ..dispatcher.layer import Layer
 from ..errors import TracingError
 from ..graph import Graph
 from ..graph.subgraph import Subgraph
+from ..layers.mode import Rule as ClassRule
 from ..layers.opaque_rules import Opacity
 from ..operators.namespaces import defined_now, known
 from ..operators.rule_operators import is_kernel, is_ours, owner_of
@@ -105,14 +106,17 @@ class RuleTexts:
     def __init__(self, found: Fingerprint, names: set[str]) -> None:
         self.parts: list[Text] = []
         self.covered: set[str] = set()
+        self._walks = [found]
         self._waiting = list(found.operators.values())
+        self._for_classes: list[tuple[str, Registration]] = []
         self._add_named(found, names)
         for op in sorted(filter(is_ours, defined_now()), key=lambda op: op.name):
             self._changes(op)
         for registration in live_fallbacks():
             self._registration("every operator", registration)
-        while self._waiting:
-            self._operator(self._waiting.pop())
+        while self._waiting or self._rules_for_classes():
+            if self._waiting:
+                self._operator(self._waiting.pop())
 
     def _add_named(self, found: Fingerprint, names: set[str]) -> None:
         """Have the operators written that code may look up: `ops.ns.name` names both words."""
@@ -140,6 +144,24 @@ class RuleTexts:
                 self._registration(op.name, registration)
 
     def _registration(self, name: str, registration: Registration) -> None:
+        if isinstance(registration.rule, ClassRule):
+            self._for_classes.append((name, registration))
+        else:
+            self._rule(name, registration)
+
+    def _rules_for_classes(self) -> bool:
+        """Write the rules for classes that a walk has met, for no other value comes to them; return whether there was one."""
+        waiting, self._for_classes = self._for_classes, []
+        met: list[tuple[str, Registration]] = []
+        for waits in waiting:
+            cls = waits[1].rule.cls
+            known_of = is_listed_class(cls) or any([walk.met(cls) for walk in self._walks])
+            (met if known_of else self._for_classes).append(waits)
+        for name, registration in met:
+            self._rule(name, registration)
+        return bool(met)
+
+    def _rule(self, name: str, registration: Registration) -> None:
         found = RuleText(registration.rule)
         self.parts.append((name, int(registration.key), found.text))
         operators = [x for x in found.roots if isinstance(x, OpOverload)]
@@ -151,6 +173,7 @@ class RuleTexts:
         try:
             reached = Reached(*others)
             made = Fingerprint(exact=reached.tells_apart)
+            self._walks.append(made)
             self.parts.append(tuple(map(made.value, others)))
             made.walk(reached)
         except (TracingError, Unkeyed) as error:

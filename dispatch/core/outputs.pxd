@@ -1,7 +1,27 @@
 """What a kernel may give back."""
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from .arguments cimport Check
+
+cdef extern from *:
+    """
+    #include <numpy/arrayobject.h>
+    /* Whether an object and some values are exact ndarrays, each the owner of its memory, and the object none of the values. */
+    static inline int dispatch_owns_alone(PyObject *out, PyObject *const *values, Py_ssize_t count, PyTypeObject *ndarray) {
+        if (Py_TYPE(out) != ndarray || !(((PyArrayObject_fields *)out)->flags & NPY_ARRAY_OWNDATA)) {
+            return 0;
+        }
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *x = values[i];
+            if (x == out || Py_TYPE(x) != ndarray || !(((PyArrayObject_fields *)x)->flags & NPY_ARRAY_OWNDATA)) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    """
+    bint owns_alone "dispatch_owns_alone"(PyObject *out, PyObject *const *values, Py_ssize_t count,
+                                          PyTypeObject *ndarray) noexcept
 
 
 cdef class Outputs:

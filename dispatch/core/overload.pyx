@@ -17,16 +17,17 @@ It has more than 350 lines because the call and the same call taken apart (`boun
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject, PyObject_GenericSetAttr
+from cpython.object cimport PyObject, PyObject_GenericSetAttr, PyTypeObject
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
 from .definition cimport Definition
 from .hooks cimport Hooks
-from .keys cimport FAKE, KEYS, OBSERVE, key_at, rank_t
-from .outputs cimport Outputs, accept, without_residual
+from .keys cimport CPU, FAKE, KEYS, OBSERVE, key_at, rank_t
+from .outputs cimport Outputs, accept, owns_alone, without_residual
+from .python cimport likely, unlikely
 from .raising cimport note, refused, refused_output
-from .state cimport highest_mode, thread_state
+from .state cimport highest_mode, rank_of_thread
 from .table cimport Registration
 from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of
 
@@ -96,12 +97,13 @@ cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
     """The plain call: all arguments by position."""
     cdef Definition definition = (<OpOverload>self).definition
     cdef unsigned char *kinds = definition.arguments.kinds
-    cdef rank_t rank = thread_state().rank
+    cdef PyTypeObject *ndarray = NDARRAY
+    cdef rank_t rank = rank_of_thread()
     cdef Py_ssize_t i, n = count(nargsf)
-    if keywords != NULL or n != definition.arguments.direct:
+    if unlikely(keywords != NULL or n != definition.arguments.direct):
         return (<call_bound_t>call_bound)(self, definition, args, n, keywords)
     for i in range(n):
-        if kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if likely(kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == ndarray):
             continue
         if not definition.arguments.accept(i, args[i], &rank):
             return refused(self, definition, args, n, keywords)
@@ -112,7 +114,7 @@ cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, 
     """The call as layers make it: every argument by position, keyword-only ones too, and the residual comes back."""
     cdef Definition definition = (<OpOverload>self).definition
     cdef unsigned char *kinds = definition.arguments.kinds
-    cdef rank_t rank = thread_state().rank
+    cdef rank_t rank = rank_of_thread()
     cdef Py_ssize_t i, n = count(nargsf)
     if keywords != NULL or n != definition.arguments.count:
         return refused(self, definition, args, n, keywords)
@@ -128,7 +130,7 @@ cdef PyObject *call_bound(PyObject *self, Definition definition, PyObject *const
                           PyObject *keywords) except NULL:
     """A call with keywords or omitted defaults: bound by Python's rules, then as the plain one."""
     cdef Arguments arguments = definition.arguments
-    cdef rank_t rank = thread_state().rank
+    cdef rank_t rank = rank_of_thread()
     cdef PyObject *on_stack[ON_STACK + 1]
     cdef PyObject **full = on_stack
     cdef Py_ssize_t i
@@ -159,7 +161,7 @@ cdef inline PyObject *run(PyObject *self, Definition definition, PyObject *const
     """Key, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
     cdef unsigned int key = key_at(rank)
     cdef PyObject *kernel = definition.table.slots[key]
-    if kernel == NULL:
+    if unlikely(kernel == NULL):
         kernel = resolved(self, definition, key)
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
@@ -170,34 +172,60 @@ cdef inline PyObject *finish(PyObject *self, Definition definition, PyObject *co
                              bint whole, PyObject *kernel) noexcept:
     """Call a kernel, of which this takes the reference, and look at what it gives back."""
     cdef PyObject *result
-    cdef Py_ssize_t n = definition.arguments.count
-    cdef int fits = 1
-    if 0 < key < FAKE:
+    if unlikely(key > CPU):
+        return finish_elsewhere(self, definition, args, nargsf, key, whole, kernel)
+    result = call_kernel(kernel, args, nargsf, definition.arguments.kernel_keywords, UFUNC)
+    release(kernel)
+    if likely(result != NULL and definition.outputs.single
+              and owns_alone(result, args, definition.arguments.count, NDARRAY)):
+        return result                       # what `accept` would let pass after a longer look
+    return accepted(self, definition, args, whole, result)
+
+
+cdef PyObject *finish_elsewhere(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, unsigned int key,
+                                bint whole, PyObject *kernel) noexcept:
+    """`finish` on another device than the CPU, or in a layer."""
+    cdef PyObject *result
+    cdef int fits
+    if key < FAKE:
         fits = (<one_device_t>one_device)(self, definition, args, key)
         if fits != 1:
             release(kernel)
             return NULL if fits < 0 else refused(self, definition, args, definition.arguments.positional,
                                                  definition.arguments.kernel_keywords)
-    result = call_kernel(kernel, args, nargsf if key < FAKE else n,
-                         definition.arguments.kernel_keywords if key < FAKE else NULL, UFUNC)
-    release(kernel)
-    if key < FAKE:
-        if result == NULL:
-            note(self, definition, args, n)
-            return NULL
-        fits = (<accept_t>accept)(<PyObject *>definition.outputs, result, args, n)
-        if fits < 0:
-            release(result)
-            return NULL
-        if not fits:
-            return refused_output(self, definition, args, n, result)
-    if definition.outputs.residual and not whole and result != NULL:
-        kernel = result
-        result = without_residual(<PyObject *>definition.outputs, kernel)
-        if result == NULL:                  # of a layer's kernel, which nobody has looked at
-            return refused_output(self, definition, args, n, kernel)
+        result = call_kernel(kernel, args, nargsf, definition.arguments.kernel_keywords, UFUNC)
         release(kernel)
-    return result
+        return accepted(self, definition, args, whole, result)
+    result = call_kernel(kernel, args, definition.arguments.count, NULL, UFUNC)
+    release(kernel)
+    return result if result == NULL or whole else returned(self, definition, args, result)
+
+
+cdef PyObject *accepted(PyObject *self, Definition definition, PyObject *const *args, bint whole, PyObject *result) noexcept:
+    """What a backend's kernel gave back, of which this takes the reference, once it fits the schema."""
+    cdef int fits
+    if result == NULL:
+        note(self, definition, args, definition.arguments.count)
+        return NULL
+    fits = (<accept_t>accept)(<PyObject *>definition.outputs, result, args, definition.arguments.count)
+    if fits < 0:
+        release(result)
+        return NULL
+    if not fits:
+        return refused_output(self, definition, args, definition.arguments.count, result)
+    return result if whole else returned(self, definition, args, result)
+
+
+cdef PyObject *returned(PyObject *self, Definition definition, PyObject *const *args, PyObject *result) noexcept:
+    """What the caller gets of a result, of which this takes the reference: all but the residual."""
+    cdef PyObject *seen
+    if not definition.outputs.residual:
+        return result
+    seen = without_residual(<PyObject *>definition.outputs, result)
+    if seen == NULL:                        # of a layer's kernel, which nobody has looked at
+        return refused_output(self, definition, args, definition.arguments.count, result)
+    release(result)
+    return seen
 
 
 cdef PyObject *run_kernel(PyObject *self, Definition definition, PyObject *const *args, rank_t rank, bint whole,
@@ -637,7 +665,7 @@ def redispatched(OpOverload op not None, rank_t keys, tuple args not None, Defin
     """Call an operator with the values and modes of some keys, bit k for key k, seen through for this call."""
     cdef bint whole = op.primary is not None
     definition = op.definition if definition is None else definition
-    if key_at(thread_state().rank) == OBSERVE:
+    if key_at(rank_of_thread()) == OBSERVE:
         return op.hooks.observed(op, definition, args, keys, whole)
     cdef tuple values = args
     for x in args:

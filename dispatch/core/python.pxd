@@ -2,6 +2,8 @@
 from cpython.object cimport PyObject, PyTypeObject
 
 cdef extern from *:
+    bint likely(bint) noexcept nogil        # Cython's own macros: what usually is so is laid out in one line
+    bint unlikely(bint) noexcept nogil
     PyObject *Py_None
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
     void Py_INCREF(PyObject *) noexcept

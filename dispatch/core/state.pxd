@@ -25,6 +25,17 @@ cdef extern from *:
 
 cdef ThreadState *thread_state() noexcept nogil    # valid for the calling thread, as long as that thread lives
 
+cdef struct Threads:
+    Py_ssize_t with_modes                   # how many have a rank that is not 0, or more: of a dead one it may still count
+
+
+cdef Threads threads
+
+
+cdef inline rank_t rank_of_thread() noexcept nogil:
+    """The highest rank of this thread's modes. Where no thread has one, the thread's own state is not looked for."""
+    return thread_state().rank if threads.with_modes else 0
+
 
 cdef class Guard:
     cdef readonly Guard below               # the guard that was newest when this one was entered

@@ -38,6 +38,12 @@ cdef ThreadState *thread_state() noexcept nogil:
     return &dispatch_current_thread
 
 
+cdef void set_rank(ThreadState *thread, rank_t rank) noexcept:
+    """Every change of a thread's rank, so that the threads with one are counted. The GIL is held."""
+    threads.with_modes += <Py_ssize_t>(rank != 0) - <Py_ssize_t>(thread.rank != 0)
+    thread.rank = rank
+
+
 cdef class Ending:
     """Leaves the guards that a thread has not left when it ends; kept in the interpreter's own dict of the thread."""
 
@@ -50,7 +56,7 @@ cdef class Ending:
             return                          # the interpreter ends and lets go of other threads, whose memory may be gone
         guard = <Guard>thread.top
         thread.top = NULL
-        thread.rank = 0
+        set_rank(thread, 0)
         memset(thread.settings, 0, sizeof(thread.settings))
         Py_DECREF(guard)
         while guard is not None:
@@ -76,7 +82,7 @@ cdef int rebuild(ThreadState *thread) except -1:
     while guard is not None:
         guards.append(guard)
         guard = guard.below
-    thread.rank = 0
+    set_rank(thread, 0)
     memset(thread.settings, 0, sizeof(thread.settings))
     for guard in reversed(guards):
         guard.apply(thread)
@@ -257,11 +263,11 @@ cdef class ModeGuard(Guard):
     cdef int apply(self, ThreadState *thread) except -1:
         self.rank_before = thread.rank
         if self.rank > thread.rank:
-            thread.rank = self.rank
+            set_rank(thread, self.rank)
         return 0
 
     cdef void undo(self, ThreadState *thread) noexcept:
-        thread.rank = self.rank_before
+        set_rank(thread, self.rank_before)
 
     def twin(self):
         """A new guard that turns on the same, in another thread say, at the rank of this one."""
@@ -285,11 +291,11 @@ cdef class Without(Guard):
         for mode in active_guards(self):
             rank = max(rank, mode.rank)
         self.rank_before = thread.rank
-        thread.rank = rank
+        set_rank(thread, rank)
         return 0
 
     cdef void undo(self, ThreadState *thread) noexcept:
-        thread.rank = self.rank_before
+        set_rank(thread, self.rank_before)
 
     def __repr__(self):
         return f"{self.guard!r}, taken off"
@@ -341,7 +347,7 @@ cdef rank_t highest_mode(rank_t without):
     """The highest rank among the thread's modes, those at the keys of the bits in `without` left out."""
     cdef ModeGuard guard
     cdef rank_t rank = 0
-    if thread_state().rank:
+    if rank_of_thread():
         for guard in active_modes():
             if not without >> guard.key & 1 and guard.rank > rank:
                 rank = guard.rank

@@ -22,8 +22,14 @@ cdef extern from *:
     static inline void dispatch_hold(PyObject *x) { Py_INCREF(x); }
     static inline void dispatch_release(PyObject *x) { Py_DECREF(x); }
     static inline PyObject *dispatch_call(PyObject *f, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-        vectorcallfunc slot = PyVectorcall_Function(f);
-        return slot != NULL ? slot(f, args, nargsf, keywords) : PyObject_Vectorcall(f, args, nargsf, keywords);
+        PyTypeObject *type = Py_TYPE(f);
+        if (PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) {      /* PyVectorcall_Function, without a call of it */
+            vectorcallfunc slot = *(vectorcallfunc *)((char *)f + type->tp_vectorcall_offset);
+            if (slot != NULL) {
+                return slot(f, args, nargsf, keywords);
+            }
+        }
+        return PyObject_Vectorcall(f, args, nargsf, keywords);
     }
     """
     void install_vectorcall "dispatch_install_vectorcall"(object type, Py_ssize_t offset)

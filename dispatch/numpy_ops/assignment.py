@@ -16,9 +16,9 @@ from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, clone
 from ..operators.views import is_number
 from . import cumulative, indexing, pointwise, shape
-from .index_parsing import ARRAY, as_array
+from .index_parsing import ARRAY, AS_IT_STANDS, as_array
 from .item_assignment import setitem_
-from .row_arguments import as_item, as_mask, as_value
+from .row_arguments import as_index, as_item, as_mask, as_value
 
 Function = Callable[..., Any]
 
@@ -36,9 +36,10 @@ def read_as(value: Any, dtype: Any) -> Any:
 
 def parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     """Return the arguments of `setitem_` after the first, with arrays listed apart and lists made arrays."""
+    index = as_index(index)
     items = index if isinstance(index, tuple) else (index,)
     arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
-    if arrays or any(isinstance(i, list) for i in items):
+    if arrays or not all([isinstance(i, AS_IT_STANDS) for i in items]):
         index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else as_array(i) for i in items])
     return index, value, arrays
 

@@ -319,13 +319,19 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """`np.compress`."""
-    found = call(data_dependent.compress, condition, a, axis)
+    found = call(data_dependent.compress, as_truths(condition), a, axis)
     return found if out is None else result_into("np.compress", found, out)
 
 
 def extract(condition: Any, arr: Any) -> Any:
     """`np.extract`."""
-    return call(data_dependent.extract, condition, arr)
+    return call(data_dependent.extract, as_truths(condition), arr)
+
+
+def as_truths(condition: Any) -> Any:
+    """Return truth values for numbers that are no Tensor's: of a mask a fake knows how many elements it selects."""
+    found = as_value(condition)
+    return found.astype(bool) if isinstance(found, np.ndarray) and found.dtype.kind in "iufc" else found
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -357,6 +363,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE) -> Any:
     """`np.average`."""
     keep = False if keepdims is NO_VALUE else keepdims
+    axis = tuple(axis) if isinstance(axis, list) else axis  # which np.mean does not take
     a, weights = as_value(a), None if weights is None else as_item(as_value(weights))
     found = call(statistics.average, a, axis, weights, keepdims=keep)
     if not returned:

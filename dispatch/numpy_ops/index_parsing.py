@@ -5,10 +5,13 @@ Arrays that the layers must see, such as tracked or batched ones, are listed apa
 
 from functools import lru_cache
 from math import prod
+from operator import index as number_of
+from types import EllipsisType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core import Tensor
 from ..errors import DataDependentError
 from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..symbolic import SymInt, agree, broadcast, guesses, is_open, layout_is_open
@@ -80,12 +83,20 @@ def read(index: Any, arrays: Any, ndim: int) -> Reading:
     return Reading(items, advanced, together, position, max(_width(items[k]) for k in advanced))
 
 
+# What NumPy reads as it stands; of anything else it asks a number, or makes an array.
+AS_IT_STANDS = (int, slice, NoneType, EllipsisType, np.ndarray, np.generic, Tensor, SymInt, Place)
+
+
 def as_array(i: Any) -> Any:
-    """Return an item of an index with a list made an array; an empty list becomes an array of integers."""
-    if isinstance(i, list):
-        made = np.asarray(i)
-        return made if made.size else made.astype(np.intp)
-    return i
+    """Return an item of an index with a list, or what else NumPy makes one of, made an array; an empty one is one of integers."""
+    if isinstance(i, AS_IT_STANDS) or hasattr(i, "dtype"):
+        return i
+    if hasattr(i, "__index__"):
+        return number_of(i)
+    made = np.asarray(i)
+    if made.size and made.dtype.kind not in "biu":
+        hollow((1,))[i]  # raises NumPy's own error
+    return made if made.size else made.astype(np.intp)
 
 
 def is_mask(i: Any) -> bool:
@@ -161,26 +172,36 @@ def count_of(name: str, x: Any, words: str = "it finds in an array of shape {}")
     return counted(x, lambda: env.new_dynamic_size(min=0, max=prod(x.shape)))
 
 
-def check_masks(shape: Shape, index: Any) -> None:
-    """Raise NumPy's IndexError for a fake mask whose axes are not those of the array that it stands at."""
+def check_places(shape: Shape, index: Any) -> None:
+    """Raise NumPy's IndexError for a mask whose axes are not those of the array that it stands at, and for a list out of range."""
+    if not any([isinstance(i, (list, np.ndarray)) or is_mask(i) for i in (index if isinstance(index, tuple) else (index,))]):
+        return
     axis = 0
     for i in read(index, (), len(shape)).items:
-        if isinstance(i, FakeTensor) and is_mask(i):
+        if is_mask(i):
             there = shape[axis : axis + len(i.shape)]
             if not all(map(agree, i.shape, there)):
-                np.empty(guesses(there), "V0")[np.zeros(guesses(i.shape), bool)]
+                np.empty((1,) * axis + guesses(there), "V0")[(slice(None),) * axis + (np.zeros(guesses(i.shape), bool),)]
+        elif isinstance(i, np.ndarray) and i.shape and i.size and axis < len(shape):
+            n: Any = shape[axis]
+            for k in (int(i.max()), int(i.min())):
+                if isinstance(n, int) and not -n <= k < n:
+                    np.empty((1,) * axis + (n,), "V0")[(slice(None),) * axis + (np.array([k]),)]
         axis += _consumes(i)
 
 
 def spelled(i: Any) -> Any:
     """Return what the result's layout depends on in an item of an index: of an array its layout, not its elements."""
     if type(i) is slice:
-        return Slice(i.start, i.stop, i.step)
+        ends = (i.start, i.stop, i.step)
+        if not all([k is None or hasattr(k, "__index__") for k in ends]):
+            hollow((1,))[i]  # raises NumPy's own error
+        return Slice(*[k if k is None or isinstance(k, (int, SymInt)) else number_of(k) for k in ends])
     if isinstance(i, bool):
         return Truth(i)
     if hasattr(i, "shape"):
         if i.dtype.kind not in "iu":
-            hollow((1,))[np.zeros((0,) * len(i.shape), i.dtype)]  # raises NumPy's own error
+            hollow((1,))[i if isinstance(i, np.generic) else np.zeros((0,) * len(i.shape), i.dtype)]  # raises NumPy's own error
         return Layout(i.shape, i.strides, np.dtype(np.intp)) if i.shape else 0 if isinstance(i, FakeTensor) else int(i)
     return i
 

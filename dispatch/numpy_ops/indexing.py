@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..dispatcher.call_errors import INDICES
 from ..errors import BatchingError
 from ..layers.autograd import pullbacks
@@ -21,10 +21,10 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
-from ..symbolic import SymInt, agree, has_zero, is_one
+from ..symbolic import SymInt, agree, guesses, has_zero, is_one
 from .creation import arange, zeros_like
 from .families import aligned, composite, in_front, laid_alike, linear, row, undispatched
-from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
+from .index_parsing import ARRAY, Item, Reading, check_places, indexed, is_mask, placed, read, spelled, without_masks
 from .pointwise import nan_where_nan, negative
 from .result_layouts import Layout, elementwise, fake_like, weak
 from .shape import copy, reshape
@@ -74,8 +74,7 @@ def _fake_getitem(x: Any, index: Any, arrays: Any) -> Any:
     if not isinstance(x, FakeTensor):
         return _getitem(x, index, arrays)
     items = placed(index, arrays)
-    if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
-        check_masks(x.shape, items)
+    check_places(x.shape, items)
     found = indexed(Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(items)]))
     base = x if _is_view(x, items) else None
     return fake_tensor(found.shape, x.dtype, found.strides, x.device, x.mode, base)
@@ -124,6 +123,12 @@ def numbered(info: Any, width: int) -> Any:
     return reshape(arange(info.batch_size), (info.batch_size, *(1,) * width))
 
 
+def check_item(x: Any, index: Any, arrays: Any) -> None:
+    """Raise NumPy's IndexError for an item of `x`, which has the batch in front, where nothing but arrays of NumPy is an index."""
+    if not any(isinstance(i, Tensor) for i in arrays):
+        np.empty(guesses(x.shape[1:]), "V0")[placed(index, arrays)]
+
+
 def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -> tuple[Any, int]:
     dims = in_dims[2] or [None] * len(arrays)
     index = index if isinstance(index, tuple) else (index,)
@@ -131,7 +136,11 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
     x = in_front(x, in_dims[0])
     if in_dims[2] is None and not (found.advanced and in_dims[0] is not None):
-        out = getitem(x, (slice(None), *index), arrays)
+        try:
+            out = getitem(x, (slice(None), *index), arrays)
+        except IndexError:
+            check_item(x, index, arrays)
+            raise
         if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
             out = copy(out)  # a number of an array, which is no view of it
         return out, 0 if found.together else found.width
@@ -139,7 +148,11 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     if in_dims[0] is None:
         return getitem(x, index, arrays), read(index, arrays, ndim).position
     # With the batch an array too, an item lies in memory as NumPy's would, so that what is a view of it is one.
-    out = getitem(x, (ARRAY, *index), [numbered(info, found.width), *arrays])
+    try:
+        out = getitem(x, (ARRAY, *index), [numbered(info, found.width), *arrays])
+    except IndexError:
+        check_item(x, index, arrays)
+        raise
     return moved(out, found, 1, found.position + 1), 0
 
 

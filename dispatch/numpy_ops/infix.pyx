@@ -10,7 +10,7 @@ from operator import index
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, first_wrapper
 from ..core.arrays cimport is_exact
 from ..core.tensor cimport Wrapped
 from ..dispatcher.conversion_advice import line_for
@@ -86,15 +86,20 @@ def array_ufunc(dict ufuncs not None, other not None):
     return __array_ufunc__
 
 
+cdef inline bint is_plain(object i):
+    """Whether an item of an index is one that rows read as it stands, and no array."""
+    return i is None or i is Ellipsis or isinstance(i, (int, slice)) or (isinstance(i, list) and first_wrapper(i) is None)
+
+
 def subscript(row not None, tuple alone not None, other not None):
     """`x[index]`, where the index has no array in it, or is an array with axes, for which `alone` stands; `other` is any."""
     def __getitem__(self, items):
         if isinstance(items, tuple):
             for i in items:
-                if isinstance(i, ARRAYS):
+                if not is_plain(i):
                     return other(self, items)
             return row(self, items, [])
-        if not isinstance(items, ARRAYS):
+        if is_plain(items):
             return row(self, items, [])
         if is_exact(<PyObject *>items) and cnp.PyArray_NDIM(<cnp.ndarray>items):
             return row(self, alone, [items])

@@ -28,8 +28,20 @@ from ..symbolic import agree, guesses, has_zero, is_one
 from .composite_layouts import item_layout, without_axis
 from .creation import arange, full
 from .families import complete, in_front
-from .index_parsing import ARRAY, Reading, as_array, indexed, is_advanced, is_mask, placed, read, spelled, without_masks
-from .indexing import getitem, item_of, moved, numbered, where, with_batch
+from .index_parsing import (
+    ARRAY,
+    Reading,
+    as_array,
+    check_places,
+    indexed,
+    is_advanced,
+    is_mask,
+    placed,
+    read,
+    spelled,
+    without_masks,
+)
+from .indexing import check_item, getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
 from .result_layouts import check_broadcast_is_known, layout_of
 from .shape import fake_clone, reshape
@@ -42,9 +54,10 @@ def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
 
 
 def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
+    items = placed(index, arrays)
+    check_places(x.shape, items)
     if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
         return  # how many elements a mask selects depends on its data, and the shape of `x` does not
-    items = placed(index, arrays)
     shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(items)])).shape
     _check_fits(getattr(value, "shape", ()), shape, len(x.shape), items)
 
@@ -85,7 +98,7 @@ def _may_repeat(index: Any, arrays: Any) -> bool:
     """Whether an index may have an element twice: it may with an array of numbers, but not with a mask."""
     items = placed(index, arrays)
     for i in items if isinstance(items, tuple) else (items,):
-        i = np.asarray(i) if isinstance(i, list) else i
+        i = as_array(i)
         if hasattr(i, "shape") and i.shape not in ((), (1,)) and not is_mask(i):
             return True
     return False
@@ -170,8 +183,11 @@ def _batched_setitem_(info: Any, in_dims: Any, x: Any, index: Any, value: Any, a
     if _masked(in_dims, index, value, arrays):
         setitem_(x, Ellipsis, _chosen(in_dims, x, value, arrays[0]))
     else:
-        index, value, arrays = _in_batch(info, in_dims, x, index, value, arrays)
-        setitem_(x, index, value, arrays)
+        try:
+            setitem_(x, *_in_batch(info, in_dims, x, index, value, arrays))
+        except IndexError:
+            check_item(x, index, arrays)
+            raise
     return None, None
 
 
@@ -179,8 +195,11 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
     x = broadcast_to(x, (info.batch_size, *x.shape)) if in_dims[0] is None else in_front(x, in_dims[0])
     if _masked(in_dims, index, value, arrays):
         return setitem(x, Ellipsis, _chosen(in_dims, x, value, arrays[0])), 0
-    index, value, arrays = _in_batch(info, in_dims, x, index, value, arrays)
-    return setitem(x, index, value, arrays), 0
+    try:
+        return setitem(x, *_in_batch(info, in_dims, x, index, value, arrays)), 0
+    except IndexError:
+        check_item(x, index, arrays)
+        raise
 
 
 def _batched_view_scatter(x: Any, value: Any, look: Look) -> Any:

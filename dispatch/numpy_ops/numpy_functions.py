@@ -41,7 +41,7 @@ from .index_parsing import ARRAY
 from .infix import Entry
 from .linalg import einsum, matmul
 from .masked import CHOOSING
-from .row_arguments import as_value, call
+from .row_arguments import as_index, as_value, call
 
 Function = Callable[..., Any]
 
@@ -167,6 +167,7 @@ def _defaults(function: Function, parameters: str) -> dict[str, Any]:
 
 def getitem(x: Any, index: Any) -> Any:
     """Return `x[index]`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
+    index = as_index(index)
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)

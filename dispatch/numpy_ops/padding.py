@@ -38,7 +38,10 @@ def _pad(
     if isinstance(pad_width, dict):
         at = {normalize_axis_index(axis, ndim): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(at.get(axis, 0), 2) for axis in range(ndim)]
-    widths = np.broadcast_to(np.asarray(pad_width, int), (ndim, 2)).tolist()
+    asked = np.asarray(pad_width)
+    if asked.dtype.kind not in "iO" or (asked.size and asked.min() < 0):  # of objects where a size is symbolic
+        np.pad(np.zeros((1,) * ndim), asked)  # raises NumPy's own error
+    widths = np.broadcast_to(asked.astype(int), (ndim, 2)).tolist()
     if not ndim:
         return ops.np.copy(x)
     if mode in CHOOSING and not (reflect_type == "odd" and mode in ("reflect", "symmetric")):

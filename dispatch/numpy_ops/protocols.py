@@ -190,7 +190,8 @@ class Flat:
         self._of = of
 
     def __getitem__(self, index: Any) -> Any:
-        return getitem(flags.flatten(self._of), index)
+        found = getitem(flags.flatten(self._of), index)
+        return shape.copy(found) if isinstance(index, slice) and index.step not in (None, 1) else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
         put(self._of, np.arange(self._of.size)[index], value)

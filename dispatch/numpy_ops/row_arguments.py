@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, first_wrapper
 from ..errors import ArgumentError
 from ..operators.prims import stack
 from ..operators.views import is_number
 from ..schema.types import INT, TENSOR, ListOf, OptionalOf, Type
+from .index_parsing import AS_IT_STANDS, as_array
 
 
 def as_value(value: Any) -> Any:
@@ -25,6 +26,22 @@ def as_value(value: Any) -> Any:
         return value
     parts = [as_value(item) for item in value]
     return stack([as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
+
+
+def as_index(index: Any) -> Any:
+    """Return an index with a number or a list for what NumPy makes such of, a range say, and a stack for a list with a Tensor in it."""
+    if isinstance(index, tuple):
+        return index if all([isinstance(i, AS_IT_STANDS) for i in index]) else tuple(map(_as_known, index))
+    return _as_known(index)
+
+
+def _as_known(i: Any) -> Any:
+    if isinstance(i, AS_IT_STANDS):
+        return i
+    if first_wrapper(i) is not None:
+        return as_value(i)
+    made = i if isinstance(i, list) else as_array(i)
+    return made.tolist() if type(made) is np.ndarray else made
 
 
 def as_mask(where: Any) -> Any:

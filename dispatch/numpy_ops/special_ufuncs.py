@@ -14,6 +14,7 @@ two functions would lose digits, a function that is that difference stands in it
 
 import sys
 from collections.abc import Callable
+from inspect import signature
 from math import log as log_of
 from math import pi
 from typing import Any
@@ -24,15 +25,22 @@ from ..core import OpOverload
 from ..core.lazy import Loader
 from ..core.optional import require
 from ..errors import UnsupportedError
+from ..layers.autograd import Pullback, Pullbacks
+from ..layers.jvp import Pushforward, Pushforwards
+from ..operators.prims import sum_to
 from ..operators.registry import define_on_first_use, ops
+from .families import complete
 from .from_ufunc import DIFFERENTIATED, Partial, from_ufunc
 from .pointwise import (
     absolute,
     add,
+    conjugate,
+    cos,
     divide,
     equal,
     exp,
     floor,
+    less,
     log,
     maximum,
     multiply,
@@ -46,7 +54,7 @@ from .pointwise import (
     square,
     subtract,
 )
-from .pointwise_more import log1p
+from .pointwise_more import cosh, log1p, sinh
 
 NAMESPACE = "scipy_special"
 
@@ -62,6 +70,11 @@ DEGREE = pi / 180
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Return x where a condition holds, and y elsewhere."""
     return ops.np.where(condition, x, y)
+
+
+def whole(n: Any) -> Any:
+    """Return the order that SciPy takes, where it cuts off the fraction of the one that is given."""
+    return ops.np.trunc(n)
 
 
 def half(x: Any) -> Any:
@@ -104,6 +117,45 @@ def f_density(n: Any, d: Any, x: Any) -> Any:
     """Return the density of the F distribution."""
     at = add(multiply(n, x), d)
     return multiply(beta_density(half(n), half(d), divide(multiply(n, x), at)), divide(multiply(n, d), square(at)))
+
+
+def shifted(x: Any) -> Any:
+    """Return 2x - 1: of the polynomials that belong to (0, 1)."""
+    return subtract(multiply(x, 2), 1)
+
+
+def over(y: Any, x: Any, limit: float) -> Any:
+    """Return y / x, with its limit at 0."""
+    none = equal(x, 0)
+    return where(none, limit, divide(y, where(none, 1, x)))
+
+
+def binomial_density(k: Any, n: Any, p: Any) -> Any:
+    """Return the derivative of I_p(k + 1, n - k) by p, where SciPy cuts off the fraction of k."""
+    k = floor(k)
+    return beta_density(up(k), subtract(whole(n), k), p)
+
+
+def voigt(x: Any, sigma: Any, gamma: Any) -> tuple[Any, Any, Any]:
+    """Return the derivatives of Voigt's profile by x and by gamma, and x times one plus gamma times the other.
+
+    The profile is Re w(z) / (sigma sqrt(2 pi)) with z = (x + i gamma) / (sigma sqrt(2)), and w' = 2i / sqrt(pi) - 2 z w, DLMF 7.10.2.
+    """
+    z = divide(add(x, multiply(gamma, 1j)), multiply(sigma, 2**0.5))
+    slope = divide(subtract(2j / ROOT, multiply(multiply(z, sp.wofz(z)), 2)), multiply(square(sigma), 2 * ROOT))
+    by_x, by_gamma = ops.np.real(slope), negative(ops.np.imag(slope))
+    return by_x, by_gamma, add(multiply(x, by_x), multiply(gamma, by_gamma))
+
+
+def elliptic(phi: Any, share: float, m: Any, out: Any) -> tuple[Any, ...]:
+    """Return the partial derivatives of Jacobi's sn, cn, dn and the amplitude, of which that of the amplitude is given.
+
+    It is dn by u, and by m what keeps F(phi, m) = u, DLMF 22.16.11. By m, dn = sqrt(1 - m sn ** 2) has a `share` of its own too.
+    """
+    sn, cn, dn, _ = out
+    by_sn = multiply(cn, phi)
+    by_dn = negative(divide(add(multiply(square(sn), share), multiply(multiply(m, sn), by_sn)), dn))
+    return by_sn, negative(multiply(sn, phi)), by_dn, phi
 
 
 def real(name: str, x: Any, why: str = "|Re z| or |Im z| is part of it. Take the function without the scale") -> Any:
@@ -152,10 +204,14 @@ def ellipse_phi(phi: Any, m: Any) -> Any:
 
 
 def ellipse_m(phi: Any, m: Any) -> Any:
-    """Return minus the derivative of E(phi, m) by m, (F - E) / 2m, DLMF 19.4.6, with its limit at 0."""
-    none = equal(m, 0)
-    limit = subtract(multiply(phi, 0.25), multiply(sin(multiply(phi, 2)), 0.125))
-    return where(none, limit, divide(subtract(sp.ellipkinc(phi, m), sp.ellipeinc(phi, m)), multiply(where(none, 1, m), 2)))
+    """Return minus the derivative of E(phi, m) by m, (F - E) / 2m, DLMF 19.4.6; of a small m by its series, since F is nearly E."""
+    small, s2 = less(absolute(m), 1e-3), square(sin(phi))
+    power_, part, series = half(sin(multiply(phi, 2))), phi, 0.0
+    for k, factor in enumerate((1 / 2, 1 / 4, 3 / 16, 5 / 32)):  # half the coefficients of 1 / sqrt(1 - x)
+        part = divide(subtract(multiply(part, 2 * k + 1), power_), 2 * k + 2)  # the integral of sin ** (2k + 2)
+        series, power_ = add(series, multiply(part, multiply(factor, power(m, k)))), multiply(power_, s2)
+    rest = where(small, 0.5, m)
+    return where(small, series, divide(subtract(sp.ellipkinc(phi, rest), sp.ellipeinc(phi, rest)), multiply(rest, 2)))
 
 
 def ellipkinc_m(phi: Any, m: Any) -> Any:
@@ -281,7 +337,7 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "j1":            (lambda x: half(subtract(sp.j0(x), sp.jv(2, x))),),
     "yv":            (None, lambda x, y: difference("yv", x, y)),
     "yve":           (None, lambda x, y: difference("yve", x, real("yve", y))),
-    "yn":            (None, lambda x, y: difference("yv", x, y)),
+    "yn":            (None, lambda x, y: difference("yv", whole(x), y)),
     "y0":            (lambda x: negative(sp.y1(x)),),
     "y1":            (lambda x: half(subtract(sp.y0(x), sp.yv(2, x))),),
     "iv":            (None, lambda x, y: total("iv", x, y)),
@@ -292,7 +348,7 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "i1e":           (lambda x, out: subtract(half(add(sp.i0e(x), sp.ive(2, x))), multiply(sign(x), out)),),
     "kv":            (None, lambda x, y: negative(total("kv", x, y))),
     "kve":           (None, lambda x, y, out: subtract(out, total("kve", x, y))),
-    "kn":            (None, lambda x, y: negative(total("kv", x, y))),
+    "kn":            (None, lambda x, y: negative(total("kv", whole(x), y))),
     "k0":            (lambda x: negative(sp.k1(x)),),
     "k0e":           (lambda x, out: subtract(out, sp.k1e(x)),),
     "k1":            (lambda x: half(negative(add(sp.k0(x), sp.kv(2, x)))),),
@@ -337,6 +393,11 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "eval_genlaguerre": (None, None, lambda x, y, z: negative(multiply(not_equal(x, 0), sp.eval_genlaguerre(lower(x), up(y), z)))),
     "eval_hermite":     (None, lambda x, y: multiply(multiply(x, 2), sp.eval_hermite(lower(x), y))),
     "eval_hermitenorm": (None, lambda x, y: multiply(x, sp.eval_hermitenorm(lower(x), y))),
+    "eval_chebyc":      (None, lambda x, y: multiply(x, sp.eval_chebyu(lower(x), half(y)))),
+    "eval_chebys":      (None, lambda x, y: multiply(not_equal(x, 0), sp.eval_gegenbauer(lower(x), 2.0, half(y)))),
+    "eval_sh_legendre": (None, lambda x, y: multiply(multiply(not_equal(x, 0), 2), sp.eval_gegenbauer(lower(x), 1.5, shifted(y)))),
+    "eval_sh_chebyt":   (None, lambda x, y: multiply(multiply(x, 2), sp.eval_chebyu(lower(x), shifted(y)))),
+    "eval_sh_chebyu":   (None, lambda x, y: multiply(multiply(not_equal(x, 0), 4), sp.eval_gegenbauer(lower(x), 2.0, shifted(y)))),
 
     # distributions
     "pdtr":          (None, lambda x, y: negative(gamma_density(up(floor(x)), y))),
@@ -349,6 +410,35 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "stdtrit":       (None, lambda x, out: reciprocal(t_density(x, out))),
     "fdtr":          (None, None, lambda x, y, z: f_density(x, y, z)),
     "fdtrc":         (None, None, lambda x, y, z: negative(f_density(x, y, z))),
+    "bdtr":          (None, None, lambda x, y, z: negative(binomial_density(x, y, z))),
+    "bdtrc":         (None, None, lambda x, y, z: binomial_density(x, y, z)),
+    "nbdtr":         (None, None, lambda x, y, z: beta_density(whole(y), up(whole(x)), z)),
+    "nbdtrc":        (None, None, lambda x, y, z: negative(beta_density(whole(y), up(whole(x)), z))),
+    "voigt_profile": (lambda x, y, z: voigt(x, y, z)[0], lambda x, y, z, out: negative(divide(add(out, voigt(x, y, z)[2]), y)), lambda x, y, z: voigt(x, y, z)[1]),
+
+    # their inverses, by what is inverted
+    "chdtri":        (None, lambda x, out: divide(-2, gamma_density(half(x), half(out)))),
+    "gdtrix":        (None, None, lambda x, y, out: reciprocal(multiply(x, gamma_density(y, multiply(x, out))))),
+    "fdtri":         (None, None, lambda x, y, out: reciprocal(f_density(x, y, out))),
+    "pdtri":         (None, lambda x, out: divide(-1, gamma_density(up(whole(x)), out))),
+    "bdtri":         (None, None, lambda x, y, out: divide(-1, binomial_density(x, y, out))),
+    "nbdtri":        (None, None, lambda x, y, out: reciprocal(beta_density(whole(y), up(whole(x)), out))),
+    "nrdtrimn":      (lambda x, y: negative(divide(y, normal(sp.ndtri(x)))), lambda x: negative(sp.ndtri(x)), 1.0),
+    "nrdtrisd":      (lambda y: negative(reciprocal(sp.ndtri(y))), lambda y, out: negative(divide(out, multiply(sp.ndtri(y), normal(sp.ndtri(y))))), lambda y: reciprocal(sp.ndtri(y))),
+}
+
+# Of several results: for each argument what gives the partial derivatives of all of them.
+SEVERAL: dict[str, tuple[Callable[..., tuple[Any, ...]], ...]] = {
+    "airy":          (lambda x, out: (out[1], multiply(x, out[0]), out[3], multiply(x, out[2])),),
+    "itairy":        (lambda x: (sp.airy(x)[0], sp.airy(x)[2], sp.airy(negative(x))[0], sp.airy(negative(x))[2]),),
+    "sici":          (lambda x: (over(sin(x), x, 1), divide(cos(x), x)),),
+    "shichi":        (lambda x: (over(sinh(x), x, 1), divide(cosh(x), x)),),
+    "fresnel":       (lambda x: (sin(multiply(square(x), pi / 2)), cos(multiply(square(x), pi / 2))),),
+    "itj0y0":        (lambda x: (sp.j0(x), sp.y0(x)),),
+    "iti0k0":        (lambda x: (sp.i0(x), sp.k0(x)),),
+    "it2j0y0":       (lambda x: (over(subtract(1, sp.j0(x)), x, 0), negative(divide(sp.y0(x), x))),),
+    "it2i0k0":       (lambda x: (over(subtract(sp.i0(x), 1), x, 0), negative(divide(sp.k0(x), x))),),
+    "ellipj":        (lambda y, out: elliptic(out[2], 0, y, out), lambda y, out: elliptic(negative(multiply(out[2], ellipkinc_m(out[3], y))), 0.5, y, out)),
 }
 # fmt: on
 
@@ -389,6 +479,29 @@ def _missing_rule(name: str, count: int) -> Callable[..., Any]:
     return backward
 
 
+def _complete(op: OpOverload, slopes: tuple[Callable[..., tuple[Any, ...]], ...]) -> None:
+    """Give an operator of several results its derivatives."""
+
+    def rules(i: int, name: str, slope: Callable[..., tuple[Any, ...]]) -> tuple[Any, Any]:
+        reads = list(signature(slope).parameters)
+
+        def pull(g: Any, shape: Any, *values: Any) -> Any:
+            found = None
+            for part, by in zip(g, slope(*values), strict=True):
+                if part is not None:
+                    term = multiply(part, conjugate(by) if np.dtype(getattr(by, "dtype", float)).kind == "c" else by)
+                    found = term if found is None else add(found, term)
+            return None if found is None else sum_to(found, shape)
+
+        def push(t: Any, *values: Any) -> Any:
+            return tuple([multiply(t, by) for by in slope(*values)])
+
+        return Pullback(("g", f"{name}_shape", *reads), pull), Pushforward(("t", *reads), push)
+
+    made = {name: rules(i, name, slope) for i, (name, slope) in enumerate(zip(op.arguments.names, slopes, strict=True))}
+    complete(op, autograd=Pullbacks({name: pull for name, (pull, _) in made.items()}), jvp=Pushforwards({name: push for name, (_, push) in made.items()}))
+
+
 def _read(count: int) -> list[str]:
     return [*(list("xyz")[:count] if count < 4 else [f"x{i}" for i in range(count)]), "out"]
 
@@ -403,16 +516,18 @@ def row_of(ufunc: np.ufunc) -> OpOverload:
     derivative = [missing(ufunc, i) if partial is None else partial for i, partial in enumerate(partials)]
     by_element = ufunc.nout == 1 and not ufunc.signature
     op = from_ufunc(ufunc, f"{NAMESPACE}::{name}", derivative=derivative if by_element else None)
-    if not by_element:
+    if name in SEVERAL:
+        _complete(op, SEVERAL[name])
+    elif not by_element:
         op.register_autograd(_missing_rule(name, ufunc.nout))
-    if None not in partials:
+    if name in SEVERAL or None not in partials:
         DIFFERENTIATED.add(op)
     return op
 
 
 def install() -> None:
     """Make an operator of each function of the table, and of those that their derivatives are made of."""
-    for name in (*TABLE, "berp", "beip", "kerp", "keip"):
+    for name in (*TABLE, *SEVERAL, "berp", "beip", "kerp", "keip"):
         ufunc = ufunc_of(name)
         if ufunc is not None:
             row_of(ufunc)

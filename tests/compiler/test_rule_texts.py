@@ -11,7 +11,7 @@ from dispatch.compiler.entry_files import key_of
 from dispatch.compiler.fingerprint import Unkeyed
 from dispatch.compiler.rule_texts import RuleText
 from dispatch.layers.opaque_rules import Opacity
-from dispatch.library import Library
+from dispatch.library import Library, register_array_type, register_dispatch
 
 x = np.arange(1.0, 4.0)
 FACTOR = 2.0
@@ -98,6 +98,40 @@ def test_a_rule_for_an_operator_of_this_package_changes_every_text():
         texts.add(text_of(f))
     assert len(texts) == 5
     assert text_of(f) == before
+
+
+class Celsius(np.ndarray):
+    pass
+
+
+class Loud(dispatch.Mode):
+    pass
+
+
+class Remote:
+    pass
+
+
+def rule_for_a_class(cls, op, types, args, kwargs):
+    return FACTOR
+
+
+def test_a_rule_for_a_class_is_part_of_what_meets_the_class_alone():
+    register_array_type(Remote, device="remote")
+
+    def plain(a):
+        return np.add(a, 1.0)
+
+    def meets(a):
+        return np.add(a, 1.0 if issubclass(type(a), Remote) else 2.0)
+
+    before, met = text_of(plain), text_of(meets)
+    for cls in (Celsius, Loud, Remote):
+        with Library("np", "IMPL") as lib:
+            register_dispatch("np::add", cls, rule_for_a_class, lib=lib)
+            assert text_of(plain) == before
+            assert (text_of(meets) == met) == (cls is not Remote)
+    assert (text_of(plain), text_of(meets)) == (before, met)
 
 
 def test_an_operator_that_is_looked_up_by_name_is_found():

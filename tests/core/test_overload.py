@@ -5,8 +5,10 @@ import functools
 import gc
 import inspect
 import pickle
+import random
 import traceback
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -417,3 +419,48 @@ def test_an_operator_that_was_not_made_is_no_crash():
 def test_an_operator_is_made_whole_or_not_at_all():
     with pytest.raises(TypeError, match="__cinit__"):
         OpOverload.__new__(OpOverload)
+
+
+# -- modes of other threads ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_call_meets_the_modes_of_its_own_thread_whatever_others_enter_leave_and_end_with(seed):
+    @custom_op(f"overloadtests::threaded_{seed}", mutates_args=())
+    def op(x: np.ndarray) -> np.ndarray:
+        return x + 1
+
+    op.register_at(MODE, lambda x: "in a mode")
+    rng = random.Random(seed)
+    workers = [(ThreadPoolExecutor(1), []) for _ in range(3)]
+
+    def leave(place):
+        guard = guards.pop(place)
+        if place == len(guards):
+            guard.__exit__()
+        else:
+            with pytest.raises(GuardError, match="is left while"):
+                guard.__exit__()
+
+    for _ in range(150):
+        number = rng.randrange(3)
+        pool, guards = workers[number]
+        step = rng.choice(["mode", "mode", "without", "leave", "leave", "end"])
+        if step == "mode":
+            guards.append(ModeGuard(MODE, "a mode"))
+            pool.submit(guards[-1].__enter__).result()
+        elif step == "without" and (modes := [guard for guard in guards if isinstance(guard, ModeGuard)]):
+            guards.append(Without(rng.choice(modes)))
+            pool.submit(guards[-1].__enter__).result()
+        elif step == "leave" and guards:
+            pool.submit(leave, rng.randrange(len(guards))).result()
+        elif step == "end":  # with what is on
+            pool.shutdown()
+            workers[number] = (ThreadPoolExecutor(1), [])
+        for pool, guards in workers:
+            off = {id(guard.guard) for guard in guards if isinstance(guard, Without)}
+            on = any(isinstance(guard, ModeGuard) and id(guard) not in off for guard in guards)
+            seen = pool.submit(op, A).result()
+            assert seen == "in a mode" if on else np.array_equal(seen, A + 1)
+    for pool, _ in workers:
+        pool.shutdown()

@@ -42,6 +42,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "where of a largest": lambda x: np.min(x, 0, initial=9.0, where=X > 1),
     "variance where": lambda x: np.var(x, 1, where=MASK, ddof=1),
     "weights of two axes": lambda x: np.average(x[None] * np.ones((2, 1, 1)), axis=(0, 2), weights=np.arange(1.0, 7.0).reshape(2, 3)),
+    "average along listed axes": lambda x: np.average(x[None] * np.ones((2, 1, 1)), axis=[0, 2]),
     "average returned": lambda x: np.stack(np.average(x, 1, MASK + 1.0, returned=True)),
     "axes of einsum": lambda x: np.einsum(x, [0, 1], x, [2, 1], [0, 2]),
     "dtype of a ufunc": lambda x: np.multiply(x, x, dtype="f4", casting="same_kind"),
@@ -281,3 +282,10 @@ def test_an_initial_value_is_cast_as_numpy_casts_it(name: str, code: str) -> Non
             for y in found:
                 assert np.asarray(y).dtype == expected.dtype
                 assert np.allclose(y, expected, rtol=1e-3 if code == "e" else 1e-6), (initial, mask)
+
+
+def test_of_a_condition_in_numbers_that_no_layer_follows_a_shape_rule_knows_how_many_hold() -> None:
+    for condition in ([1, 0, 2], [0.0, 0.5, np.nan], np.array([0, 3, 1]), [True, False, True]):
+        for f in (lambda x, c=condition: np.compress(c, x, 1), lambda x, c=condition: np.extract(c, x[0]), lambda x, c=condition: x.T.compress(c, 0)):
+            assert dispatch.eval_shape(f, X).shape == f(X).shape
+            np.testing.assert_array_equal(dispatch.make_fx(f, "fake")(X)(X + 1), f(X + 1))

@@ -85,3 +85,18 @@ def test_what_no_mode_has_raises_numpys_errors() -> None:
     with pytest.raises(UnsupportedError, match=r"np\.pad: mode=a function has no row\. It would write to parts of an array: np\.concatenate them\."):
         np.pad(x, 1, lambda vector, widths, axis, options: None)
     assert ops.np.pad(X, 1).shape == (4, 5)
+
+
+def test_widths_that_numpy_refuses_are_refused_in_every_layer() -> None:
+    x = np.arange(3.0)
+    for width in (1.5, True, -1, (1, -2), [(0, 1.5)], {0: (1, -1)}, []):
+        for mode in ("constant", "edge", "mean"):
+            with pytest.raises((TypeError, ValueError)) as expected:
+                np.pad(x, width, mode)  # type: ignore[call-overload]
+            for layer in (
+                lambda f: f(dispatch.tensor(x, requires_grad=True)), lambda f: dispatch.jvp(f, (x,), (x,)), lambda f: dispatch.vmap(f)(x[None]),
+                lambda f: dispatch.eval_shape(f, x), lambda f: dispatch.make_fx(f)(x),
+            ):  # fmt: skip
+                with pytest.raises(expected.type) as caught:
+                    layer(lambda x, width=width, mode=mode: np.pad(x, width, mode))
+                assert str(caught.value).split("\n")[0] == str(expected.value)

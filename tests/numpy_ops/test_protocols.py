@@ -441,3 +441,11 @@ def test_the_gradient_of_the_greatest_along_a_tuple_of_axes(axis: tuple[int, ...
     top = np.max(a, axis=axis, keepdims=True)
     assert np.array_equal(grad(f)(a), np.where(a == top, 2 * a, 0))
     assert dispatch.jvp(f, (a,), (np.ones((2, 3)),))[1] == np.sum(2 * top)
+
+
+def test_what_flat_gives_for_a_slice_lies_in_memory_as_numpys_copy_does() -> None:
+    a = np.arange(12.0).reshape(3, 4)
+    for x in (a, a.T, a[::2], a[:, ::-1]):
+        for index in (slice(None), slice(None, None, 5), slice(None, None, -1), slice(2, 7), slice(1, None, 3), ..., [1, 4]):
+            found, expected = dispatch.eval_shape(lambda x, index=index: x.flat[index], x), x.flat[index]
+            assert (found.shape, found.strides) == (expected.shape, expected.strides), index

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from dispatch.errors import DefinitionError, UnsupportedError
 
 scipy_special = pytest.importorskip("scipy.special", reason="SciPy is not installed (extra `scipy`)")
 from dispatch import from_ufunc  # noqa: E402
-from dispatch.numpy_ops.special_ufuncs import TABLE, ufunc_of  # noqa: E402
+from dispatch.numpy_ops.special_ufuncs import SEVERAL, TABLE, ufunc_of  # noqa: E402
 
 FUNCTIONS = {name: ufunc for name in TABLE if (ufunc := ufunc_of(name)) is not None}
 every_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 # Where a function is defined, its arguments as (from, to); elsewhere all are in (0.4, 1.6).
-WHOLE, UNIT, SIGNED, ORDER = (1, 4), (0.1, 0.9), (-1.3, 1.4), (0.5, 2.7)
+WHOLE, UNIT, SIGNED, ORDER, WHOLE_ABOVE = (1, 4), (0.1, 0.9), (-1.3, 1.4), (0.5, 2.7), (4, 7)
 DOMAINS: dict[str, Any] = {
     **dict.fromkeys("erf erfc erfcx erfi dawsn ndtr log_ndtr expit log_expit exprel expm1 exp2 exp10 cosm1 sindg cosdg j0 j1 i0 i0e i1 i1e itstruve0 itmodstruve0 ber bei wofz ".split(), (SIGNED,)),
     **dict.fromkeys("erfinv ndtri logit ellipk ellipe ellipkm1".split(), (UNIT,)),
@@ -33,12 +34,16 @@ DOMAINS: dict[str, Any] = {
     **dict.fromkeys("yn kn expn".split(), (WHOLE, (0.5, 3),)),
     "ellipkinc": [SIGNED, UNIT], "ellipeinc": [SIGNED, UNIT], "lambertw": [(0.2, 2), (0, 0), (1e-12, 1e-12)],
     "hyp2f1": [UNIT, UNIT, ORDER, (-0.6, 0.6)],
-    **dict.fromkeys("eval_legendre eval_chebyt eval_chebyu eval_laguerre eval_hermite eval_hermitenorm".split(), ((0, 4), (-0.8, 0.9),)),
+    **dict.fromkeys("eval_legendre eval_chebyt eval_chebyu eval_laguerre eval_hermite eval_hermitenorm eval_chebyc eval_chebys eval_sh_legendre eval_sh_chebyt eval_sh_chebyu".split(), ((0, 4), (-0.8, 0.9),)),
     "eval_gegenbauer": [(0, 4), ORDER, (-0.8, 0.9)], "eval_genlaguerre": [(0, 4), ORDER, (-0.8, 0.9)], "eval_jacobi": [(0, 4), ORDER, ORDER, (-0.8, 0.9)],
     "pdtr": [(0.4, 4), ORDER], "pdtrc": [(0.4, 4), ORDER], "stdtr": [ORDER, SIGNED], "stdtrit": [ORDER, UNIT],
+    "bdtr": [(0.4, 2.9), WHOLE_ABOVE, UNIT], "bdtrc": [(0.4, 2.9), WHOLE_ABOVE, UNIT], "bdtri": [(0.4, 2.9), WHOLE_ABOVE, UNIT],
+    "nbdtr": [WHOLE, WHOLE, UNIT], "nbdtrc": [WHOLE, WHOLE, UNIT], "nbdtri": [WHOLE, WHOLE, UNIT],
+    "chdtri": [ORDER, UNIT], "fdtri": [ORDER, ORDER, UNIT], "gdtrix": [ORDER, ORDER, UNIT], "pdtri": [WHOLE, UNIT], "nrdtrimn": [UNIT, ORDER, SIGNED], "nrdtrisd": [SIGNED, (0.6, 0.9), (1.6, 2.5)],
     "gdtr": [ORDER, ORDER, ORDER], "gdtrc": [ORDER, ORDER, ORDER], "logit": [UNIT],
 }  # fmt: skip
 OF_WHOLE_NUMBERS = {"yn": 0, "kn": 0, "expn": 0, "lambertw": 1, **dict.fromkeys([name for name in FUNCTIONS if name.startswith("eval_")], 0)}
+WHOLE_THROUGHOUT = {"nbdtr", "nbdtrc", "nbdtri", "pdtri"}
 OF_COMPLEX = {"gamma", "loggamma", "rgamma", "erf", "erfc", "erfcx", "erfi", "dawsn", "wofz", "ndtr", "expm1", "log1p", "spence", "exp1", "expi", "wrightomega", "lambertw",
               "jv", "yv", "iv", "kv", "kve", "hankel1", "hankel1e", "hankel2", "hankel2e", "hyp0f1", "hyp1f1"}  # fmt: skip
 
@@ -48,6 +53,9 @@ def arguments(name: str, n: int = 7) -> list[Any]:
     ufunc, random = FUNCTIONS[name], np.random.default_rng(len(name))
     ranges = DOMAINS.get(name, [(0.4, 1.6)] * ufunc.nin)
     found = [random.uniform(low, high, n) for low, high in ranges]
+    for i, given in enumerate(ranges):
+        if given is WHOLE_ABOVE or (given is WHOLE and name in WHOLE_THROUGHOUT):
+            found[i] = np.round(found[i]).astype(int)
     if name in OF_WHOLE_NUMBERS:
         at = OF_WHOLE_NUMBERS[name]
         found[at] = np.round(found[at]).astype(int)
@@ -117,9 +125,9 @@ def test_a_batch_is_a_loop_and_a_graph_is_the_function(name: str) -> None:
 
 @every_function
 def test_a_derivative_without_a_closed_form_raises_by_name(name: str) -> None:
-    ufunc, values = FUNCTIONS[name], [np.asarray(x, float) for x in arguments(name)]
+    ufunc, values = FUNCTIONS[name], arguments(name)
     for i, partial in enumerate(TABLE[name]):
-        if partial is not None or name in OF_WHOLE_NUMBERS:
+        if partial is not None or values[i].dtype.kind == "i":
             continue
         said = f"scipy.special.{name} has no derivative by its argument {i + 1} of {ufunc.nin}: no closed form is known here."
         for derivative in (
@@ -185,14 +193,52 @@ def test_a_function_of_several_results_without_a_rule_says_how_to_give_it_one() 
     x = np.array([0.5, 1.5])
     for transform in (dispatch.grad, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))):
         with pytest.raises(UnsupportedError) as caught:
-            transform(lambda x: np.sum(scipy_special.shichi(x)[0]))(x)
+            transform(lambda x: np.sum(scipy_special.airye(x)[0]))(x)
         assert str(caught.value).partition("\nin ")[0] == (
-            "scipy.special.shichi has no derivative: it has 2 results, and no rule is known here. Give it one:\n"
+            "scipy.special.airye has no derivative: it has 4 results, and no rule is known here. Give it one:\n"
             "    from dispatch.library import from_ufunc\n"
-            "    op = from_ufunc(scipy.special.shichi)\n"
+            "    op = from_ufunc(scipy.special.airye)\n"
             "    op.register_autograd(backward, setup_context=...)"
         )
-    np.testing.assert_array_equal(dispatch.vmap(scipy_special.shichi)(x)[1], scipy_special.shichi(x)[1])
+    np.testing.assert_array_equal(dispatch.vmap(scipy_special.airye)(x)[1], scipy_special.airye(x)[1])
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_of_several_results_each_has_its_derivatives(name: str) -> None:
+    ufunc, random = getattr(scipy_special, name), np.random.default_rng(0)
+    values = [random.uniform(0.2, 0.9, 5) for _ in range(ufunc.nin)]
+    for i in range(ufunc.nin):
+        f = lambda x, i=i: np.stack(ufunc(*values[:i], x, *values[i + 1 :]))
+        expected = slope(f, values[i])
+        near: Any = {"rtol": 1e-7, "atol": 1e-8}
+        np.testing.assert_allclose(dispatch.jvp(f, (values[i],), (np.ones(5),))[1], expected, **near)
+        for k in range(ufunc.nout):
+            g = lambda x, k=k, f=f: np.sum(f(x)[k])
+            np.testing.assert_allclose(dispatch.grad(g)(values[i]), expected[k], **near)
+        total = lambda x, f=f: np.sum(f(x) * np.arange(1.0, ufunc.nout + 1)[:, None])
+        np.testing.assert_allclose(dispatch.vmap(dispatch.grad(lambda x, i=i: sum(k * y for k, y in enumerate(ufunc(*[v[0] if j != i else x for j, v in enumerate(values)]), 1))))(values[i])[0], dispatch.grad(total)(values[i])[0], **near)
+    z = values[0] + 0.2j
+    if all("D" in types for types in [{t[0] for t in ufunc.types}]):
+        f = lambda z: np.stack(ufunc(z))
+        np.testing.assert_allclose(dispatch.jvp(f, (z,), (np.ones_like(z),))[1], slope(f, z), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(dispatch.grad(lambda z: np.sum(np.real(f(z))))(z), np.conj(np.sum(slope(f, z), 0)), rtol=1e-7, atol=1e-8)
+
+
+def test_derivatives_of_elliptic_functions_have_their_limits_at_the_ends_of_the_parameter() -> None:
+    u = np.array([0.3, 1.7, -2.2])
+    for m in (0.0, 1e-14):
+        found = dispatch.jvp(lambda m: scipy_special.ellipj(u, m)[3], (m,), (1.0,))[1]
+        np.testing.assert_allclose(found, -(u - np.sin(u) * np.cos(u)) / 4, rtol=1e-11)
+    for f in (scipy_special.ellipeinc, scipy_special.ellipkinc):  # on both sides of where the series ends
+        first = lambda m, f=f: dispatch.jvp(lambda m: f(u, m), (m,), (1.0,))[1]
+        np.testing.assert_allclose(first(0.00099999999), first(0.00100000001), rtol=1e-9)
+        np.testing.assert_allclose(dispatch.jvp(first, (0.0,), (1.0,))[1], (first(1e-4) - first(-1e-4)) / 2e-4, rtol=1e-6)
+
+
+def test_an_order_whose_fraction_scipy_cuts_off_has_the_derivative_of_the_order_without_it() -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        for f in (scipy_special.kn, scipy_special.yn):
+            assert dispatch.grad(lambda x, f=f: f(1.3, x))(0.6) == dispatch.grad(lambda x, f=f: f(1, x))(0.6)
 
 
 def test_the_methods_of_scipys_ufuncs_have_their_values_and_derivatives() -> None:

@@ -10,7 +10,7 @@ from cpython.ref cimport Py_REFCNT
 from ...core.array_memory cimport has_layout, owned
 from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_sole
-from ...core.state cimport Level, Setting, thread_state
+from ...core.state cimport Level, Setting, rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped
 from .node cimport Leaf, Node, Output, Pull
 
@@ -99,7 +99,7 @@ cdef Walk walked(roots, seeds, Level level, bint keep, bint create_graph, only):
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
     cdef Setting guard = Setting(
         AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
-    if thread_state().rank and active_mode(_OBSERVE) is not None:
+    if rank_of_thread() and active_mode(_OBSERVE) is not None:
         only = checked(only)
     guard.enter()
     try:

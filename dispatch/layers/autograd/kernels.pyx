@@ -13,7 +13,7 @@ from ...core.array_memory cimport held, unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
 from ...core.python cimport is_plain
-from ...core.state cimport thread_state
+from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
 from .node cimport Output, Pull
@@ -185,7 +185,7 @@ def user_kernel(op not None, rule not None, whole not None):
                 return one(node, grad) if single else one(node, *given)
             if STAND_INS and asks(op, rule, node, (grad,) if single else given, secret_keys(node)):
                 return one(node, grad) if single else one(node, *given)
-            before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
+            before, undo = thread_state().requests, marks() if rank_of_thread() else NOTHING
             were = copied_attributes(node)
             try:
                 grads = backward(node, unwritable(grad)) if single else backward(node, *given)

@@ -6,7 +6,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from ...core.arrays cimport is_exact
-from ...core.state cimport thread_state
+from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped
 
 from ...core import items_of, rebuilt, split, wrap
@@ -131,7 +131,7 @@ cdef class Ruled:
         if _stand_ins and asks_stand_ins(self.opacity, values, self.rule, info, dims):
             return self.as_one(info, dims, *values)
         if self.opacity.is_open or not self.opacity.holds(values):
-            before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
+            before, undo = thread_state().requests, marks() if rank_of_thread() else NOTHING
             try:
                 result = self.rule(like.level.payload, dims, *values)
             except Exception:

@@ -129,9 +129,11 @@ def _batched_rank(info: Any, in_dims: Any, A: Any, tol: Any, hermitian: bool, rt
     A = in_front(A, in_dims[0])
     if ndim < 2:  # of a vector or a number it is whether some element is not 0
         return astype(any_of(not_equal(A, 0), tuple(range(1, 1 + ndim))), np.intp), 0
-    tol, rtol = [_cutoffs(x, dim, ndim - 2) for x, dim in ((tol, in_dims[1]), (rtol, in_dims[3]))]
-    if in_dims[0] is None:
-        A = reshape(A, (1, *A.shape))
+    batch, *item = A.shape if in_dims[0] is not None else (1, *A.shape)
+    given = [(tol, in_dims[1]), (rtol, in_dims[3])]
+    stack = max(ndim - 2, *[len(getattr(x, "shape", ())) - (dim is not None) for x, dim in given])  # cutoffs may have more axes than A
+    A = reshape(A, (batch, *(1,) * (stack + 2 - ndim), *item))
+    tol, rtol = [_cutoffs(x, dim, stack) for x, dim in given]
     return matrix_rank(A, tol, hermitian, rtol=rtol), 0
 
 

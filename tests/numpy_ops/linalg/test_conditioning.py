@@ -37,6 +37,8 @@ def test_a_rank_is_a_whole_number_in_every_layer():
     np.testing.assert_array_equal(vmap(ops.np.linalg_matrix_rank, in_dims=(None, 0))(x[1], np.array([0.5, 1.5, 9.0])), [2, 1, 0])
     np.testing.assert_array_equal(vmap(lambda a, tol: la.matrix_rank(a, rtol=tol))(x, np.array([0.5, 0.9, 0.1])), [3, 1, 1])
     np.testing.assert_array_equal(make_fx(la.matrix_rank, "fake")(x)(x), [3, 2, 1])
+    for tol in (np.array([0.5]), np.array([[0.5], [9.0]])):  # more axes than the matrices
+        np.testing.assert_array_equal(vmap(lambda a, tol=tol: la.matrix_rank(a, tol=tol))(x), [la.matrix_rank(a, tol=tol) for a in x])
     assert not dispatch.grad(lambda x: np.sum(x * 0.0) + la.matrix_rank(x))(x[0]).any()
 
 
