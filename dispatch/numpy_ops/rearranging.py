@@ -16,6 +16,7 @@ from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
+from ..operators.views import is_number
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
 from .families import composite, linear, undispatched
 from .index_parsing import ARRAY
@@ -63,6 +64,8 @@ def _broadcast_arrays(arrays: Any) -> list[Any]:
     shape = broadcast_shape(tuple(map(shape_of, arrays)))
     if not shape:  # nothing is broadcast, and of a number NumPy makes an array
         return [getitem(x, Ellipsis) for x in arrays]
+    # A number is made an array first, of which the result is a view: its elements share memory, and a write to one of them is refused.
+    arrays = [getitem(x, Ellipsis) if is_number(x) else x for x in arrays]
     return [x if same(shape_of(x), shape) else broadcast_to(x, shape) for x in arrays]
 
 
@@ -228,7 +231,8 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
-        np.repeat(np.zeros(1), int(count))  # raises NumPy's own error
+        np.repeat(np.zeros(min(guesses((n,))[0], 1)), int(count))  # raises NumPy's own error, where there is something to repeat
+        count = 0
     wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])), "C")
 
