@@ -35,7 +35,7 @@ from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
-from ..layers.vmap import BatchedTensor, apart, lies_between
+from ..layers.vmap import apart, lies_between
 from ..operators.prims import define, moveaxis
 from ..operators.registry import note_own_rules, ops
 from ..schema.tags import Tag
@@ -213,7 +213,7 @@ def laid_alike(in_dims: tuple[Any, ...], xs: list[Any]) -> list[Any]:
     if sum([len(getattr(x, "shape", ())) > 1 for x in xs]) < 2:
         return xs
     pairs = zip(xs, in_dims, strict=True)
-    return [x if dim is None or not lies_between(BatchedTensor, x, 0) else _apart(x) for x, dim in pairs]
+    return [x if dim is None or not lies_between(x, 0) else _apart(x) for x, dim in pairs]
 
 
 def _apart(x: Any) -> Any:
@@ -222,7 +222,7 @@ def _apart(x: Any) -> Any:
     if all(part.stop is None for part in few):
         return apart(x, 0)
     part = ops.np.getitem(x, few)
-    return ops.np.broadcast_to(apart(part, 0) if lies_between(BatchedTensor, part, 0) else part, x.shape)
+    return ops.np.broadcast_to(apart(part, 0), x.shape)
 
 
 def in_front(x: Any, dim: int | None) -> Any:

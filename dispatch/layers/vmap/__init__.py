@@ -13,8 +13,7 @@ A `BatchedTensor` has the shape of one item and holds the whole batch; the layer
     vectorize      vectorize
 """
 
-from .batched_outputs import apart
-from .kernel import lies_between
+from .batched_outputs import apart, lies_between
 from .tensor import Batch, BatchedTensor, Residuals
 from .transform import vmap
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload, wrap
+from ...core import OpOverload, Tensor, wrap
 from ...core.pytree import arrays, items_of, rebuilt
 from ...dispatcher.call_errors import about_dtype
 from ...dispatcher.printing import describe_value
@@ -13,8 +13,24 @@ from ...operators.prims import copy, moveaxis
 from ...operators.views import KEEPS_STRIDES, owner_of
 from ...symbolic import guesses
 from .axes import each
-from .kernel import lies_between
 from .tensor import BatchedTensor
+
+
+def lies_between(x: Any, dim: int) -> bool:
+    """Whether the items of a batch lie between each other in memory: some axis has larger steps than that of the batch."""
+    if len(x.shape) < 2:
+        return False
+    while isinstance(x, Tensor) and type(x) is not BatchedTensor and x.value is not None:  # a fake has none, and strides
+        x = x.value
+    if type(x) is np.ndarray and x.flags.c_contiguous and dim == 0:  # the commonest
+        return False
+    strides = getattr(x, "strides", None)
+    if type(strides) is not tuple:  # of a class of users
+        return False
+    shape, strides = guesses(x.shape), guesses(strides)
+    if not strides[dim] or shape[dim] < 2 or 0 in shape:
+        return False
+    return any([n > 1 and abs(step) > abs(strides[dim]) for n, step in zip(shape, strides, strict=True)])
 
 
 def apart(out: Any, dim: int, args: Any = ()) -> Any:
@@ -23,6 +39,8 @@ def apart(out: Any, dim: int, args: Any = ()) -> Any:
     Else np.ravel, or a reshape, of an item were a copy where NumPy has a view, and a write to it were lost. A view of an
     argument stays one: its gaps are those of the item that NumPy sees.
     """
+    if not lies_between(out, dim):
+        return out
     owner = owner_of(out)
     if any(owner_of(x) is owner for x in arrays(list(args))):
         return out
@@ -85,6 +103,4 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any, args: Any)
             operator=op.name,
         )
     dim = int(dim) % ndim
-    if lies_between(BatchedTensor, out, dim) and op not in KEEPS_STRIDES:
-        out = apart(out, dim, args)
-    return wrap(BatchedTensor, out, like, dim)
+    return wrap(BatchedTensor, out if op in KEEPS_STRIDES else apart(out, dim, args), like, dim)

@@ -10,7 +10,6 @@ from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped
 
 from ...core import items_of, rebuilt, split, wrap
-from ...symbolic import guesses
 from ..opaque_rules import asks_stand_ins, marks, take_back
 from ..opaque_rules import stand_ins as _stand_ins
 
@@ -63,36 +62,6 @@ def batched(type cls not None, args, dims, level not None):
 cdef tuple NOTHING = ()
 
 
-cdef bint between(cnp.ndarray x, Py_ssize_t axis):
-    """Whether the items of a batch lie between each other: there is an axis with larger steps than the batch has."""
-    cdef Py_ssize_t i, step = abs(cnp.PyArray_STRIDE(x, <int>axis))
-    cdef bint found = False
-    if not step or cnp.PyArray_DIM(x, <int>axis) < 2:
-        return False
-    for i in range(cnp.PyArray_NDIM(x)):
-        if not cnp.PyArray_DIM(x, <int>i):
-            return False
-        found = found or (cnp.PyArray_DIM(x, <int>i) > 1 and abs(cnp.PyArray_STRIDE(x, <int>i)) > step)
-    return found
-
-
-cpdef bint lies_between(type cls, object x, Py_ssize_t axis) except -1:
-    """Whether the items of a batch lie between each other, in the array below all wrappers; `cls` is the wrapper of a batch."""
-    if len(x.shape) < 2:
-        return False
-    while isinstance(x, Wrapped) and type(x) is not cls and (<Wrapped>x).value is not None:  # a fake has none, and strides
-        x = (<Wrapped>x).value
-    if is_exact(<PyObject *>x):
-        return between(<cnp.ndarray>x, axis)
-    strides = getattr(x, "strides", None)
-    if type(strides) is not tuple:  # of a class of users
-        return False
-    shape, strides = guesses(x.shape), guesses(strides)
-    if not strides[axis] or shape[axis] < 2 or 0 in shape:
-        return False
-    return any([n > 1 and abs(step) > abs(strides[axis]) for n, step in zip(shape, strides)])
-
-
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
@@ -120,7 +89,7 @@ cdef class Ruled:
                 axis = dim
                 if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out):
                     if cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) == like.level.payload.batch_size:
-                        if self.apart is not None and between(<cnp.ndarray>out, axis):
+                        if not (axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>out)) and self.apart is not None:
                             out = self.apart(out, axis, values)
                         return wrap(self.cls, out, like, dim)
         return self.returned(like, result, args)
