@@ -64,8 +64,8 @@ cdef class Ruled:
 
     `single` says whether the operator returns one array, which is no argument. In any other case `returned(like, result, args)`
     makes the call's result of what the rule returned, or raises. `opacity` is that of a user's rule, and `as_one` is called
-    in its place where that is opaque. `apart(out, axis, args)` copies an output whose items lie between each other; it is None of
-    an operator whose output has the strides of its argument.
+    in its place where that is opaque. `apart(out, axis, args)` copies an output whose items lie between each other; it is None
+    of an operator whose output has the strides of its argument.
     """
 
     def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None, apart=None):
