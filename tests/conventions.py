@@ -138,6 +138,8 @@ CONVENTIONS = [
     Convention("linalg_eig linalg_eigvals", "equal eigenvalues", "vectors are not determined; where they are one vector, the values have no derivative either",
         ("linalg_eigvals", (A([[1.0, 1.0], [0.0, 1.0]]), False), 0), lambda a, real: has_nan(a) or has_inf(a) or bool(np.any(abs(gaps(np.linalg.eigvals(a))) < 1e-6))),
     Convention("linalg_lstsq", "a matrix of less than full rank", "the rank is taken to stay", ("linalg_lstsq", (A([[1.0, 2.0], [2.0, 4.0]]), A([[1.0], [1.0]]), None), 0), undetermined),
+    Convention("linalg_pinv", "the cutoff leaves out singular values that are not 0", "the derivative of what is computed, by differences too; theirs is that of a constant rank",
+        ("linalg_pinv", (A([[2.0, 1.0], [0.0, 1.0]]), 0.6, False), 0), lambda a, *rest: bool(rest) and rest[0] is not None),
     Convention("linalg_svd linalg_eigh", "equal or zero singular values, equal eigenvalues", "vectors are not determined; the derivative of the values alone is right",
         ("linalg_eigh", (A([[1.0, 0.0], [0.0, 1.0]]), "L"), 0), undetermined),
     Convention("linalg_det linalg_cofactors linalg_inv linalg_inv_lower linalg_solve linalg_slogdet linalg_cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_tall_qr linalg_pinv linalg_lstsq linalg_cond linalg_inverse linalg_norm linalg_matrix_norm",

@@ -962,6 +962,75 @@ def computes_the_gradient_in_single_precision(wrong):
 
 
 @found_by("test_gradients")
+def computes_one_factor_in_single_precision(wrong):
+    backward = lambda g, x, y: (g * y, g * (x.astype(np.float32) if wrong else x))
+    return define(lambda x, y: x * y, "(Tensor x, Tensor y) -> Tensor", backward=backward), (t(X), t(Y))
+
+
+@found_by("test_gradients")
+def takes_what_comes_in_for_single_precision(wrong):
+    return define(lambda x: np.sin(x), backward=lambda g, x: (g.astype(np.float32) if wrong else g) * np.cos(x)), (t(X),)
+
+
+@found_by("test_gradients")
+def writes_a_constant_with_few_digits(wrong):
+    factor = 0.70711 if wrong else np.sqrt(0.5)
+    return define(lambda x: np.sin(x * np.sqrt(0.5)), backward=lambda g, x: g * factor * np.cos(x * np.sqrt(0.5))), (t(X),)
+
+
+@found_by("test_gradients")
+def is_wrong_by_an_argument_that_the_sample_does_not_track(wrong):
+    backward = lambda g, x, y: (g * y, g * y if wrong else g * x)
+    return define(lambda x, y: x * y, "(Tensor x, Tensor y) -> Tensor", backward=backward), (t(X), Y)
+
+
+@found_by("test_gradients")
+def is_wrong_where_the_sample_tracks_nothing(wrong):
+    return define(lambda x: np.sin(x), backward=lambda g, x: g * np.cos(x) * (2 if wrong else 1)), (X,)
+
+
+@found_by("test_gradients")
+def knows_one_of_two_bounds(wrong):
+    backward = lambda g, x: g * ((x > -1) if wrong else (x > -1) & (x < 1))
+    return define(lambda x: np.clip(x, -1.0, 1.0), backward=backward), (t(X * 0.2),)
+
+
+@found_by("test_schema")
+def returns_its_argument_where_an_axis_has_length_1(wrong):
+    return define(lambda x: (x if wrong else x.copy()) if len(x) == 1 else x - x.mean(0)), (X,)
+
+
+@found_by("test_schema")
+def scales_its_argument_where_it_is_large(wrong):
+    def kernel(x):
+        if np.abs(x).max(initial=0.0) > 1:
+            x = np.divide(x, np.abs(x).max(), out=x if wrong else None)
+        return np.tanh(x)
+
+    return define(kernel), (X * 0.1,)
+
+
+@found_by("test_schema")
+def leaves_a_row_unwritten_where_all_of_it_is_nan(wrong):
+    def kernel(x):
+        out = (np.empty if wrong else np.zeros)(len(x))
+        for i, row in enumerate(x):
+            if (told := row[~np.isnan(row)]).size:
+                out[i] = told.max()
+        return out
+
+    return define(kernel, fake=lambda x: np.empty(len(x))), (X,)
+
+
+@found_by("test_faketensor")
+def says_a_least_size_that_holds_for_the_sample(wrong):
+    def fake(x):
+        return np.empty((get_ctx().new_dynamic_size(min=1 if wrong else 0, max=x.size),), x.dtype)
+
+    return define(lambda x: x[x > 0], fake=fake), (np.array([1.0, -2.0, 3.0]),)
+
+
+@found_by("test_gradients")
 def cuts_the_second_derivative(wrong):
     def setup(ctx, inputs, output):
         ctx.save_for_backward(*inputs)

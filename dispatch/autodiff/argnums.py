@@ -21,7 +21,7 @@ def checked_argnums(who: str, argnums: Any) -> tuple[tuple[int | str, ...], bool
     """The arguments that were asked for, as a tuple, and whether one was asked for by itself."""
     asked = argnums if isinstance(argnums, tuple) else (argnums,)
     for one in asked:
-        if not isinstance(one, (int, str, np.integer)):
+        if isinstance(one, bool) or not isinstance(one, (int, str, np.integer)):
             raise GradientError(
                 f"{who}: argnums is {kind_of(one) if one is argnums else f'a tuple with {kind_of(one)} in it'}. "
                 "It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into "

@@ -6,7 +6,7 @@ from typing import Any
 from ..core import Level, Tensor, check_open
 from ..core.array_memory import owned
 from ..core.pytree import paths, unflatten
-from ..errors import GradientError
+from ..errors import GradientError, check_flag
 from ..layers.derivatives import Layout
 from ..operators.registry import ops
 from ..operators.views import is_number
@@ -15,7 +15,7 @@ from .structures import described, flattened, layout_of
 
 def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
     """The result of a function, and what it returned beside that; None where `has_aux` is not said."""
-    if not has_aux:
+    if not check_flag(has_aux, "has_aux"):
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         got = f"a tuple of {len(result)}" if isinstance(result, tuple) else described(result)

@@ -94,7 +94,7 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
         with Level("grad") as level:
             taped = TapedArguments("grad", level, f, asked, alone, args, keywords)
             value, aux = f(*taped.args, **taped.keywords), None
-            if has_aux:
+            if has_aux is not False:
                 value, aux = result_and_aux(value, has_aux)
                 aux = left(aux, level)
             number = value if isinstance(value, Tensor) else array_in(value)

@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 
 from ..core.source import levels_out, raised_at
-from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError, check_flag, check_function, kind_of
+from ..dispatcher.rule_parameters import parameter_names
+from ..errors import (
+    DefinitionError,
+    PerformanceWarning,
+    TracingError,
+    UnsupportedError,
+    check_flag,
+    check_function,
+    did_you_mean,
+    kind_of,
+)
 from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, replay
 from .cache import LIMIT, Entry, agree
@@ -380,14 +390,36 @@ def compile(  # noqa: A001  torch's name
         raise UnsupportedError(
             f"compile(dynamic=True) was asked of {asked}, and open sizes are run by mode='exact'. Leave one of the two out."
         )
+    check_flag(fullgraph, "compile: fullgraph")
+    if type(verify) is not int or verify < 0:
+        given = verify if type(verify) is int else kind_of(verify)
+        raise DefinitionError(f"compile: verify is a number of calls, 0 for none, and was given as {given}.")
     if captured not in ("inputs", "compared", "constant"):
         raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
     if not (cache_dir is None or isinstance(cache_dir, (str, os.PathLike))):
         raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
+    if cache_dir is not None and os.path.exists(cache_dir) and not os.path.isdir(cache_dir):
+        raise DefinitionError(f"compile: cache_dir is the path of a folder, and {os.fspath(cache_dir)!r} is a file.")
+    names: Any = static_argnames
+    if not isinstance(names, Iterable):
+        given = kind_of(static_argnames)
+        raise DefinitionError(f"compile: static_argnames has names of arguments, 'n' say, and {given} was given.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
+    _check_static(f, static)
     options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)
     settings = {
         "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "backend": backend, "static_argnames": tuple(sorted(static)),
         "captured": captured, "verify": verify, "cache_dir": None if cache_dir is None else os.fspath(cache_dir),
     }  # fmt: skip
     return Compiled(f, options, fullgraph, found, verify, settings)
+
+
+def _check_static(f: Callable[..., Any], static: frozenset[str]) -> None:
+    """Refuse a name of an argument that the function has not: it would be static in silence, and change nothing."""
+    names = (parameter_names(f) if static else None) or ()
+    unknown = sorted(str(name) for name in static if name not in names) if names else []
+    if unknown:
+        raise DefinitionError(
+            f"compile: static_argnames names {unknown[0]!r}, and the function takes {', '.join(names)}."
+            f"{did_you_mean(unknown[0], names)}"
+        )

@@ -379,7 +379,7 @@ class Copies:
                 what = f"{name}, {key!r}," if isinstance(key, str) else name
                 holder = self.originals.get(id(x))
                 path = next((guard.path for guard in self.reached.guards if guard.holder is holder), "")
-                what = f"{path}, {what}," if holder is not None and path else what
+                what = f"{path}, {what.rstrip(',')}," if holder is not None and path else what
                 raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
 
     def back(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value

@@ -204,6 +204,8 @@ def export(
     check_function(f, "export", GraphError, "(f, (x,))")
     if not isinstance(args, tuple):
         raise GraphError(f"export: args is a tuple of the arguments, and {kind_of(args)} was given. Write (x,) for one.")
+    if not (kwargs is None or isinstance(kwargs, Mapping)):
+        raise GraphError(f"export: kwargs is a dict of the arguments by keyword, and {kind_of(kwargs)} was given.")
     values = (*args, *(kwargs or {}).values())
     names = _names(f, len(args), tuple(kwargs or {}))
     count = len(args)
@@ -290,7 +292,7 @@ def _named_axes(axes: Any, ndim: int, path: str) -> list[tuple[int, str | None]]
     found = axes.items() if isinstance(axes, dict) else enumerate(axes) if isinstance(axes, (list, tuple)) else ()
     said = [(axis, name) for axis, name in found if name is not None and name is not False]
     fits = isinstance(axes, (dict, list, tuple)) and all(isinstance(axis, int) and -ndim <= axis < ndim for axis, _ in said)
-    if not fits or not all(isinstance(name, str) or name is True for _, name in said):
+    if not fits or not all((isinstance(name, str) and name.isidentifier()) or name is True for _, name in said):
         raise GraphError(
             f"export: dynamic_shapes says {axes!r} for {path}, an array of {ndim} axes. Write {{axis: name}}, or "
             "{axis: True} for a length of its own."

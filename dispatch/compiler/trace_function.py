@@ -243,6 +243,11 @@ def _left(result: Any, trace: Trace) -> Any:
                 f"the function returns {kind_of(x)}, which runs once, and each call of the graph would return the same one. "
                 "Return arrays."
             )
+        elif isinstance(x, (set, frozenset)) and any(isinstance(item, Tensor) for item in x):
+            raise TracingError(
+                f"the function returns {kind_of(x)} of traced values, whose items have no order, and no place in a graph. "
+                "Return a list."
+            )
         node: Any = trace.taken(x)[1]
         flat[i] = node if type(node) is Node else x
     return unflatten(result, flat)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.pytree import leaves
-from ..errors import ControlFlowError, kind_of
+from ..errors import ControlFlowError, check_flag, kind_of
 from ..operators.registry import ops
 from ..symbolic import SymInt
 from .carries import Given, as_array, check_carry, filled, frozen, is_plain, returned
@@ -72,17 +72,17 @@ def scan(
     if not callable(f):
         raise functions_refused("scan", "scan(f, init, xs)", f)
     start, items = Given("scan", "init", init), Given("scan", "xs", xs)
-    n = _length("scan", items, length)
+    n, reverse = _length("scan", items, length), check_flag(reverse, "scan: reverse")
     every = _every(checkpoint, n)
     if is_plain([*start.arrays, *items.arrays]) and n:
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
         arrays = [frozen(x) for x in items.arrays]
-        found = scan_plain("scan", f, carry, start.like, kinds, arrays, items.like, n, bool(reverse))
+        found = scan_plain("scan", f, carry, start.like, kinds, arrays, items.like, n, reverse)
         if found is not None:
             carry, y, ys = found
             return returned(start, carry), filled(y, ys)
-    return _as_operator(f, start, items, n, bool(reverse), every)
+    return _as_operator(f, start, items, n, reverse, every)
 
 
 def _as_operator(f: Any, start: Given, items: Given, n: Any, reverse: bool, every: Any) -> tuple[Any, Any]:
@@ -122,6 +122,8 @@ def _length(who: str, items: Given, length: Any) -> Any:
     if length is not None:
         if not isinstance(length, SymInt):
             try:
+                if isinstance(length, (bool, np.bool_)):
+                    raise TypeError
                 length = index(length)
             except TypeError:
                 raise ControlFlowError(f"{who}: length is a number of steps, and {kind_of(length)} was given.") from None
@@ -264,6 +266,8 @@ def _bound(x: Any) -> Any:
     if isinstance(x, SymInt):
         return x
     try:
+        if isinstance(x, (bool, np.bool_)):
+            raise TypeError
         return index(x)
     except TypeError:
         raise ControlFlowError(f"fori_loop: a bound is a whole number, and was given as {kind_of(x)}.") from None

@@ -15,12 +15,22 @@ from ..errors import did_you_mean
 
 # What others call what a face has under another name; "what.it.is" by their word.
 ELSEWHERE = {
+    "Dual": "jvp",
     "Function": "library.custom_op with op.register_autograd",
     "Variable": "tensor",
     "as_tensor": "tensor",
+    "assert_close": "testing.assert_close",
+    "custom_jvp": "library.custom_op with op.register_jvp",
+    "custom_vjp": "library.custom_op with op.register_autograd",
     "defvjp": "library.register_autograd",
+    "elementwise_grad": "grad",
     "from_numpy": "tensor",
+    "gradgradcheck": "testing.gradgradcheck",
+    "inference_mode": "no_grad",
+    "jacobian": "jacrev",
     "jit": "compile",
+    "lax": "control_flow",
+    "linearize": "jvp",
     "pmap": "vmap",
     "stop_gradient": "detach",
     "trace": "make_fx",
@@ -60,7 +70,8 @@ def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[
     def find(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}{_instead(module, name)}", name=name)
+            said = _instead(module, name, homes)
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}{said}", name=name)
         found = import_module(home, module["__package__"])
         value = module[name] = getattr(found, name) if lazy[home] else found
         return value
@@ -71,14 +82,20 @@ def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[
     return find, listed
 
 
-def _instead(module: dict[str, Any], name: str) -> str:
-    """What to write for a name that a face has not; nothing for names that only programs ask for."""
+def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
+    """What to write for a name that a face has not; nothing for names that only programs ask for.
+
+    What is imported later is not looked into: the words would hang on what has been.
+    """
     if name.startswith("_"):
         return ""
     known = [*module.get("__all__", ())]
     face = module["__name__"].rpartition(".")[2]
     if name in ELSEWHERE and ELSEWHERE[name].partition(".")[0] in known:
         return f". Write {face}.{ELSEWHERE[name]}."
+    for word in known if module["__name__"] == module["__package__"] else ():  # another face of this package has it
+        if word not in lazy and name in getattr(module[word], "__all__", ()):
+            return f". Write {face}.{word}.{name}."
     if near := did_you_mean(name, known):
         return f".{near}"
     if module["__name__"] == module["__package__"] and "." not in face and hasattr(np, name):

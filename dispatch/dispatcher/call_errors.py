@@ -6,7 +6,7 @@ More than 350 lines: each way in which a call is wrong has its words.
 held to, not the operator, which another thread may have defined anew.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from enum import EnumMeta
 from typing import Any
 
@@ -176,12 +176,19 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     return ArgumentError(said + remedy, operator=definition.name, argument=argument.name)
 
 
+def kind_of_type(kind: Type) -> str:
+    """Say a type of numbers or text with its article: `an int`."""
+    return f"{'an' if str(kind)[0] in 'aeiou' else 'a'} {kind}"
+
+
 def _about_plain(argument: Argument, value: Any) -> str:
     """What to write where a number, text, a dtype, a function or an instance is asked for."""
     kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
     name = argument.name
     if kind == SCALAR_TYPE and isinstance(value, str):
         return f" No dtype has this name.{did_you_mean(value, DTYPES) or ' Write np.float64, say.'}"
+    if kind == SCALAR_TYPE:
+        return " A dtype is np.float64, say, or x.dtype."
     if kind == CALLABLE:
         return " Give the function itself." if isinstance(value, str) else ""
     if isinstance(kind, ClassType):
@@ -196,7 +203,7 @@ def _about_plain(argument: Argument, value: Any) -> str:
     write, hint = number_advice(str(kind), value, name), other_hint(str(kind), value, name)
     if write:
         return f"{write}, or {hint}" if hint else f"{write}."
-    return f" {hint[0].upper()}{hint[1:]}" if hint else ""
+    return f" {hint[0].upper()}{hint[1:]}" if hint else f" Give {kind_of_type(kind)}."
 
 
 def _converted(argument: Argument, value: Any) -> str:
@@ -227,29 +234,34 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
     return _about_part(argument, kind, check, value)
 
 
+def _about_choice(kind: LiteralOf, value: Any) -> str:
+    near = did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
+    return near or ("" if items_of(value) is not None else f" Give {' or '.join(map(repr, kind.choices))}.")
+
+
 def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str | None:
     if isinstance(kind, LiteralOf):
-        return did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
+        return _about_choice(kind, value)
     if isinstance(kind, UnionOf):
         found = [_about_part(argument, k, c, value) for k, c in zip(kind.members, check.members, strict=True)]
-        return next(filter(None, found), "")
+        named = [kind_of_type(k) for k in kind.members if k in NUMBERS_AND_TEXT]
+        return next(filter(None, found), "") or (f" Give {' or '.join(named)}." if len(named) == len(kind.members) else "")
     items = items_of(value)
     if isinstance(kind, ListOf):
         if not isinstance(value, (list, tuple)):
             return _about_list(argument, kind, check, value)
+        if kind.size not in (None, len(value)):
+            return f" Give {kind.size}."
         checks = [check.element] * len(value)
     elif isinstance(kind, DictOf):
         if not isinstance(value, dict):
-            return ""
+            return " Give a dict."
         if wrong := [key for key in value if not check.members[0](key)]:
             return f" A key is {describe_value(wrong[0])}."
         checks = [check.element] * len(value)
     elif isinstance(kind, TupleOf) or (isinstance(kind, ClassType) and kind.fields):
         if not isinstance(value, check.cls):
-            if isinstance(kind, ClassType):
-                made = f" Write {check.cls.__name__}(**{argument.name})." if isinstance(value, dict) else ""
-                return made or f" Give an instance of {kind}."
-            return " Write tuple(...) around it." if isinstance(value, list) else ""
+            return _of_another_class(argument, kind, check, value)
         if items is None or len(items) != len(check.members):
             subclass = f" A subclass of {kind} has fields of its own: hint the parameter with it."
             return subclass if isinstance(kind, ClassType) else ""
@@ -270,9 +282,22 @@ def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str
     return ""
 
 
+def _of_another_class(argument: Argument, kind: Type, check: Check, value: Any) -> str:
+    if isinstance(kind, ClassType):
+        made = f" Write {check.cls.__name__}(**{argument.name})." if isinstance(value, dict) else ""
+        return made or f" Give an instance of {kind}."
+    return " Write tuple(...) around it." if isinstance(value, list) else f" Give a tuple of {len(kind.parts)}."
+
+
 def _about_item(kind: Type, item: Any, name: str) -> str:
     """What to write where a container or a record holds something that is no array."""
-    return advice_for(item, name, hinted=False) if kind == TENSOR and not isinstance(item, np.ndarray) else advice(item, name)
+    if kind == TENSOR and item is None:
+        return " Leave it out, or hint the items `np.ndarray | None`."
+    if kind == TENSOR and not isinstance(item, np.ndarray):
+        return advice_for(item, name, hinted=False)
+    if kind in NUMBERS_AND_TEXT:
+        return f"{number_advice(str(kind), item, name) or f' Give {kind_of_type(kind)}'}."
+    return advice(item, name)
 
 
 def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> str:
@@ -281,7 +306,12 @@ def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> s
         return " Write a list around it."
     if isinstance(value, np.ndarray) and value.ndim and not kind.has_tensor:
         return f" Write {argument.name}.tolist(), or hint the parameter `{argument.name}: np.ndarray`."
-    return ""
+    if isinstance(value, dict):
+        return f" Write list({argument.name}.values())."
+    if isinstance(value, (Set, Iterator)):
+        return f" Write list({argument.name})."
+    one = f"{kind_of_type(kind.element)}, or " * (kind.size is not None)  # which stands for a list of it
+    return f" Give {one}a list of {'arrays' if kind.has_tensor else kind.element}." if value is not None else ""
 
 
 def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:

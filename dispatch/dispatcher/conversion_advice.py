@@ -5,7 +5,7 @@ A class is found by the module that it comes from, itself or a base of it, so th
 
 from typing import Any
 
-from ..core.source import library_function
+from ..core.source import library_function, outer_frame
 from .frameworks import MODULE, MRO
 
 WHOLE, PARTS = "{x}.to_numpy()", "{x}.toarray(), or give an operator its parts, {parts}"
@@ -59,11 +59,26 @@ def line_for(x: object, name: str = "x") -> str | None:
 SCIPY_SPECIAL = frozenset({"log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"})
 
 
+AS_STRIDED = (
+    "np.lib.stride_tricks.as_strided reads memory by bytes, and what it finds there no layer follows. For windows write "
+    "np.lib.stride_tricks.sliding_window_view(x, shape), and [::step] of it for a step; for other places an index, "
+    "x[np.arange(m)[:, None] * step + np.arange(n)]."
+)
+POLYNOMIAL = (
+    "np.polynomial makes arrays of its arguments. Write np.polyval(c[::-1], x) for its polyval(x, c), and for a series "
+    "of others the product np.polynomial.chebyshev.chebvander(points, deg) @ c, where the points are an array."
+)
+
+
 def library_advice(otherwise: str) -> str:
-    """Say which function of SciPy asks for an array, and what to write in its place; where SciPy asks not, what is given."""
+    """Say which function of SciPy or NumPy asks for an array, and what to write in its place; where none, what is given."""
     found = library_function("scipy")
     if found is None:
-        return otherwise
+        frame = outer_frame()
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith("numpy.lib.") and frame.f_code.co_name == "as_strided":
+            return AS_STRIDED
+        return POLYNOMIAL if module.startswith("numpy.polynomial.") else otherwise
     module, name = found
     whole = f"{module}.{name}" if name else module
     if module == "scipy.special" and name in SCIPY_SPECIAL:
@@ -113,7 +128,8 @@ def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
         return f" Write np.asarray({name})."
     if hasattr(x, "__array_interface__"):  # Pillow's images find it when they are asked
         return f" Write np.asarray({name})."
-    return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here."
+    or_any = f"; hint the parameter `{name}: typing.Any` where it is meant" * hinted
+    return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here{or_any}."
 
 
 def number_advice(kind: str, x: Any, name: str) -> str:

@@ -181,6 +181,9 @@ def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
             f"device_types is the name of a device, 'cpu' say, or several in a tuple, and was given {kind_of(device_types)}."
         )
     devices = [device_types] if isinstance(device_types, str) else list(device_types)
+    for device in devices:
+        if not isinstance(device, str):
+            raise DefinitionError(f"device_types names devices, 'cpu' say, and {kind_of(device)} is among them.")
     if not devices:
         raise DefinitionError("device_types names no device. Leave it out for a kernel that computes on any.")
     return [device_key(device) for device in devices]

@@ -85,14 +85,17 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
     items, parts = items_of(expected), items_of(given)
     if items is None or parts is None or not _is_alike(expected, given):
         if items is not None or parts is not None or not _is_same(expected, given):
-            raise GraphError(f"the graph was made with {_named(expected)} in its arguments, and {kind_of(given)} was given.")
+            shown = _named(given) if type(given) is type(expected) else f"{kind_of(given)} was"
+            shown = shown if shown.endswith(" was") else f"{shown} was"
+            raise GraphError(f"the graph was made with {_named(expected)} in its arguments, and {shown} given.")
         return
     if isinstance(expected, dict):
         if set(expected) != set(given):
             raise GraphError(f"the graph was made with the keys {list(expected)}, and {list(given)} were given.")
         parts = tuple(given[key] for key in expected)
     if len(items) != len(parts):
-        raise GraphError(f"the graph was made with {len(items)} {what}, and {len(parts)} were given.")
+        some = what if len(items) != 1 else what.replace("s", "", 1)
+        raise GraphError(f"the graph was made with {len(items)} {some}, and {len(parts)} were given.")
     for item, part in zip(items, parts, strict=True):
         bind(item, part, values, "items in one of its arguments")
 

@@ -29,21 +29,41 @@ LINES = {  # what to write instead of a method that reads bytes as something els
 
 # Attributes of torch's tensors that these have not, and what to write in their place.
 OF_TORCH = {
+    "add_": "x += y",
+    "at": "x[i] = value, on a copy of what is a leaf",
+    "block_until_ready": "x: its values are there",
     "clone": "x.copy()",
+    "contiguous": "np.ascontiguousarray(x)",
     "cpu": "dispatch.detach(x), which is an array",
     "cuda": "dispatch.tensor(cupy.asarray(a), requires_grad=True) at the beginning",
     "data": "dispatch.detach(x), which is an array",
     "dim": "x.ndim",
     "double": "x.astype(np.float64)",
+    "detach_": "dispatch.detach(x)",
     "expand": "np.broadcast_to(x, shape)",
+    "fill_": "x[...] = value",
+    "gather": "np.take_along_axis(x, index, axis)",
+    "index_select": "np.take(x, index, axis)",
+    "is_contiguous": "x.flags.c_contiguous",
+    "matmul": "x @ y",
+    "mm": "x @ y",
+    "mul_": "x *= y",
+    "norm": "np.linalg.norm(x)",
     "float": "x.astype(np.float32)",
     "numel": "x.size",
     "numpy": "dispatch.detach(x), which is an array",
     "permute": "x.transpose(axes)",
+    "pow": "x ** y",
+    "relu": "np.maximum(x, 0)",
+    "repeat_interleave": "np.repeat(x, n, axis)",
     "requires_grad_": "dispatch.tensor(x, requires_grad=True)",
+    "sigmoid": "dispatch.ops.scipy_special.expit(x)",
+    "softmax": "dispatch.ops.scipy_special.softmax(x, axis)",
+    "t": "x.T",
     "to": "x.astype(dtype)",
     "to_numpy": "dispatch.detach(x), which is an array",
     "unsqueeze": "np.expand_dims(x, axis)",
+    "zero_": "x[...] = 0",
     "zero_grad": "x.grad = None",
     **{name: f"np.{name}(x)" for name in ("abs", "cos", "exp", "log", "sin", "sqrt", "tanh")},
 }
@@ -128,6 +148,10 @@ def _view(self: Tensor, *args: Any, **keywords: Any) -> Any:
     dtype = given.pop("dtype", None)
     if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
         given, dtype = {"type": dtype, **given}, None
+    shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    if shape and all([type(n) is int for n in shape]):  # as torch's view has it
+        sizes = ", ".join(map(str, shape))
+        raise UnsupportedError(f"x.view takes a dtype, and was given the shape ({sizes}). Write x.reshape({sizes}).")
     if given.pop("type", np.ndarray) is not np.ndarray or given or len(args) > 2 or (dtype is not None and np.dtype(dtype) != self.dtype):
         raise _of_bytes("view", ", ".join(map(repr, args)))
     found = indexing.getitem(self, Ellipsis)

@@ -39,6 +39,7 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
         if not isinstance(x, FakeTensor):
             x = fake_tensor((), np.asarray(x).dtype)
         dtype = dtype_of(x.dtype) if not typed or options[0] is None else np.dtype(options[0])
+        dtype = dtype.newbyteorder("=") if typed else dtype  # of what is computed, and not moved
         if axis is None or not x.shape:
             kernel(np.zeros((1,) * len(x.shape)), axis)  # raises NumPy's own error where there is no such axis
             return fake_tensor((x.size,), dtype, None, x.device, x.mode)

@@ -106,7 +106,7 @@ def triangle(name: str, kernel: Any) -> OpOverload:
         if not isinstance(x, FakeTensor) or not x.shape:
             return kernel(np.zeros(getattr(x, "shape", ())), k)  # raises NumPy's own error
         mask = fake_tensor((x.shape * 2)[-2:], np.dtype(bool))
-        made = elementwise(x.dtype, [mask, x])
+        made = elementwise(x.dtype.newbyteorder("="), [mask, x])
         return fake_tensor(made.shape, made.dtype, made.strides, x.device, x.mode)
 
     def vmap(info: Any, in_dims: Any, x: Any, k: Any) -> tuple[Any, int]:

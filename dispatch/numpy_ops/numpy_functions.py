@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core import OpOverload, Tensor
 from ..core.lazy import LazyFunction, Loader
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError, close_matches
 from ..operators import prims
 from ..operators.views import is_number
 from . import (
@@ -111,6 +111,9 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
     for name, value in given.items():
         if name in names or name in honoured or name in flags.UNREAD or flags.is_default(value, defaults.get(name, flags.NO_VALUE)):
             continue
+        near = {"dim": "axis", "keepdim": "keepdims", "axes": "axis"}.get(name, "")
+        if near in names or (near := next(iter(close_matches(name, names)), "")):
+            raise UnsupportedError(f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). Write {near}=.")
         raise UnsupportedError(
             f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
             "Leave it out and write it as an operation of its own."

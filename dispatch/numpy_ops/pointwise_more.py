@@ -234,7 +234,7 @@ def _sinc_slope(x: Any) -> Any:
 def _fake_sinc(x: Any) -> Any:
     if not isinstance(x, FakeTensor):
         return np.sinc(x)
-    return elementwise(x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64), [x])
+    return elementwise(x.dtype.newbyteorder("=") if x.dtype.kind in "fc" else np.dtype(np.float64), [x])
 
 
 sinc: OpOverload = row(

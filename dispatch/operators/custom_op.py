@@ -16,7 +16,7 @@ from ..core.source import caller
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
-from ..errors import DefinitionError, DispatchError
+from ..errors import DefinitionError, DispatchError, check_flag
 from ..schema.infer import compare, infer
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
@@ -228,6 +228,7 @@ def _define(
         if (value := getattr(fn, attribute, None)) is not None:
             attributes[attribute] = value
     attributes["__wrapped__"] = fn
+    check_flag(items.broadcasts, f"{name}: broadcasts")
     if items.signature is None:
         if items.broadcasts or items.workers != 1:
             said = "broadcasts=True" if items.broadcasts else "workers="

@@ -55,7 +55,7 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
         if not inferred:
             return ""
         word = str(fn.__name__)
-        spelled = f"np.{word}" if getattr(np, word, None) is fn else word
+        spelled = f"np.{word}" if getattr(np, word, None) is fn else word if word.isidentifier() else "f"
         return (
             f"{spelled} is a ufunc: NumPy knows its types, and no hints are needed. "
             f'Write from_ufunc({spelled}, "{name}").'

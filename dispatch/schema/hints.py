@@ -17,7 +17,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Union
 import numpy as np
 
 from ..core import Residual, Tensor
-from ..errors import HintError, SchemaError, did_you_mean
+from ..errors import HintError, SchemaError, close_matches, did_you_mean
 from ..symbolic import SymInt
 from .bounds import Bounds, bounds_of
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
@@ -53,6 +53,7 @@ from .types import (
 )  # fmt: skip
 
 LAYOUTS = ("C", "F", "writeable")
+LAYOUT_WORDS = ("c", "f", "writeable", "writable", "fortran", "contiguous")
 
 _NUMERIC = frozenset((INT, FLOAT, BOOL, COMPLEX, SCALAR))
 _NONE_TYPE = type(None)
@@ -203,9 +204,19 @@ class HintReader:
         if origin is type or origin is np.dtype:
             return SCALAR_TYPE
         if isinstance(origin, type) and issubclass(origin, np.ndarray):
+            self._check_array(members)
             self._dtypes.add(dtype_of(members))
             return TENSOR
         return self._container(origin, members)
+
+    def _check_array(self, members: tuple[Any, ...]) -> None:
+        """Refuse a dtype where the shape stands, and text for a dtype, which is none to NumPy's own types."""
+        alone = (first := members[0]) in (float, complex, bool) or (first is int and len(members) == 1)
+        if alone or (type(first) is type and issubclass(first, np.generic)):
+            raise self._unknown(f"numpy.typing.NDArray[np.{np.dtype(first).name if alone else first.__name__}]")
+        for word in typing.get_args(members[1]) if len(members) > 1 else ():
+            if isinstance(word, (str, ForwardRef)):
+                raise self._unknown("numpy.typing.NDArray[np.float64], with a class of NumPy's")
 
     def _container(self, origin: object, members: tuple[Any, ...]) -> Type:
         if not members:  # typing.List by itself
@@ -259,7 +270,7 @@ class HintReader:
         for note in hint.__metadata__:
             if note in LAYOUTS:
                 self.layout = (*self.layout, note)
-            elif isinstance(note, str) and note.lower() in ("c", "f", "writeable", "writable", "fortran", "contiguous"):
+            elif isinstance(note, str) and close_matches(note.lower(), LAYOUT_WORDS):
                 raise self._fault(f"The layout '{note}' is written 'C', 'F' or 'writeable'.")
         self.bounds = bounds_of(hint.__metadata__) or self.bounds
         kind = self._read(hint.__origin__)

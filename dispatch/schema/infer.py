@@ -5,6 +5,7 @@ methods, callable objects and wrapped functions go through `inspect.signature`.
 """
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
@@ -232,9 +233,11 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
     arrays = [word for word, kind in kinds.items() if kind.has_tensor]
     if isinstance(mutates_args, str):
         if mutates_args != "unknown":
+            words = [word for word in re.findall(r"\w+", mutates_args) if word in arrays]
+            said = f"({', '.join(map(repr, words))}{',' * (len(words) == 1)})" if words else "('x',)"
             raise DefinitionError(
                 f"{name}: mutates_args is a string, and would be read letter by letter. "
-                f'Write mutates_args=({mutates_args!r},), or "unknown" for any of the arrays.',
+                f'Write mutates_args={said}, or "unknown" for any of the arrays.',
                 operator=name,
             )
         written = arrays

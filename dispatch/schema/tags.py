@@ -4,7 +4,7 @@ The names are torch's. Tags about the layout of a device's memory format or abou
 """
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import Enum, EnumMeta
 from typing import Any
 
 from ..errors import DefinitionError, did_you_mean
@@ -12,7 +12,17 @@ from .schema import Schema
 from .types import TENSOR
 
 
-class Tag(Enum):
+class _Tags(EnumMeta):
+    """The class of `Tag`, which says of a name that is none which it may have been."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name in cls.__members__:  # of CPython 3.11, which looks members up here
+            return cls.__members__[name]
+        known = did_you_mean(name, cls.__members__) or f" Tags: {', '.join(cls.__members__)}."
+        raise AttributeError(f"there is no tag {name!r}.{known}", name=name, obj=cls)
+
+
+class Tag(Enum, metaclass=_Tags):
     """What an operator promises beside its schema. The value of a tag says what; the names are torch's.
 
     Examples

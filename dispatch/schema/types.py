@@ -72,7 +72,7 @@ class Spelled:
         return type(self)(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} cannot be changed. Make another: x.replace({name}=...).", name=name)
+        raise AttributeError(f"{kind_of(self)} cannot be changed. Make another: x.replace({name}=...).", name=name)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, name) for name in self.__slots__)

@@ -2,6 +2,7 @@
 
 Small samples are checked entry by entry. Large ones are checked along random directions and at some elements, with random
 output gradients; after a failure the largest derivatives are searched for the wrong entry.
+More than 350 lines: each comparison, and the words for what it finds.
 """
 
 from typing import Any
@@ -20,12 +21,14 @@ from .gradient_variants import (
     check_digits,
     check_narrow,
     check_recordings,
+    check_untracked,
     forward_along,
     probe_of,
     pushed,
     sure,
 )
 from .kernel_runs import quietly
+from .lost_digits import little_off
 from .numerical_jacobian import Probe, Recording, as_reals, compare, judged, label_of, random_like, scaled, units
 from .report import Findings
 
@@ -98,7 +101,11 @@ def _marked(outputs: list[Any]) -> bool:
 def check_gradients(case: Case, findings: Findings, options: Options) -> None:
     """Compare the gradients with finite differences of the kernel."""
     if not case.tracked:
-        findings.skip(UNTRACKED)
+        if options.gradients == "compare" and Tag.random not in case.op.tags and case.rule(_key(case)) not in (None, CONSTANT):
+            steps = steps_for(probe_of(case), options)
+            check_untracked(case, findings, steps, f"the backward ({case.place(_key(case))})")
+        if not findings.faults:
+            findings.skip(UNTRACKED)
         return
     if Tag.random in case.op.tags:
         findings.skip("the operator is random, so finite differences say nothing")
@@ -148,6 +155,17 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
         check_recordings(case, findings, f"the backward ({place})", coarse=_coarse(probe))
     if options.gradients == "compare" and not findings.faults:
         check_along(case, findings, options, steps, backward_along, f"the backward ({place})")
+    if options.gradients == "compare" and not findings.faults:
+        check_untracked(case, findings, steps, f"the backward ({place})")
+    if options.gradients == "compare" and not findings.faults and not _coarse(probe):
+        with quietly():
+            off = little_off(probe, probe.record().size)
+        if off is not None:
+            findings.fault(
+                "off",
+                f"the backward ({place}) of the {case.kernel} gives derivatives by {probe.labels[off[0]]} that are all "
+                f"{off[1]:.9g} times what they should be. A constant has too few digits.",
+            )
     if options.gradients == "compare" and not findings.faults and not _coarse(probe):
         check_narrow(case, findings, f"the backward ({place})")
 

@@ -24,11 +24,12 @@ from .guarded_memory import same_bytes
 from .hidden_state import Orders, Watched
 from .kernel_runs import Run, results, run, written_arrays
 from .report import Findings
-from .variants import layouts, named, numbers, single_precision, values
+from .variants import ONE, layouts, named, numbers, single_precision, sizes, values
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
 CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
 SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtype
+SIZES = ("with every length one more", f"with length {ONE} ")  # of the sample's; more are tried where shapes are compared
 MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
@@ -68,6 +69,8 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         _overruns(varied, findings, again)
         if again.error is None:
             _aliases(varied, findings, again)
+        if again.error is None and not (random or findings.faults):
+            _unwritten(varied, findings, may, options)
     if not random:
         _layouts(case, findings, first, written, options)
         if not findings.faults:  # one cause is said once
@@ -108,6 +111,9 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
     for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed)):
         yield case.with_args(args, f" on the sample {named(what, names)}")
     yield from case.left_out(options.fixed)
+    for what, args in sizes(case.args, case.places(options.fixed), only_longer=bool(case.integers)):
+        if what.startswith(SIZES):
+            yield case.with_args(args, f" on the sample {what}")
 
 
 def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
@@ -322,6 +328,17 @@ def _unequal(case: Case, name: str) -> str:
         f"two calls of the {case.kernel} on equal arguments differ in {name}. Take what it depends on as an argument, "
         "or say that it is random: tags=(Tag.random,)."
     )
+
+
+def _unwritten(case: Case, findings: Findings, written: list[bool], options: Options) -> None:
+    """Find results that depend on memory that nobody has written: for other values than the sample's, say."""
+    made = [results(case, run(case, written, readonly=False, other_filling=other), written) for other in (False, True)]
+    findings.runs += 2
+    for (name, x), (_, y) in zip(*made, strict=False):
+        if difference(y, x, rtol=options.rtol, atol=options.atol):
+            if differ := _why(case, run(case, written, readonly=False), written, name, options):
+                findings.fault(("unwritten", name), f"{differ} That is so{case.what} ({case.given()}).")
+            return
 
 
 def _why(case: Case, first: Run, written: list[bool], name: str, options: Options) -> str:

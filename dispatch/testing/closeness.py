@@ -7,7 +7,7 @@ import numpy as np
 from ..core import Tensor
 from ..core.pytree import items_of, steps
 from ..dispatcher.printing import describe_value
-from ..errors import ArgumentError
+from ..errors import ArgumentError, kind_of
 from ..layers.autograd import TrackedTensor
 
 NUMBERS = (bool, int, float, complex)
@@ -29,6 +29,11 @@ _EXACT = Tolerance(0.0, 0.0)
 def tolerance(*dtypes: np.dtype[Any], rtol: float | None = None, atol: float | None = None) -> Tolerance:
     """Return the tolerance for values of some dtypes, the largest of theirs, or the one that is given."""
     if rtol is not None and atol is not None:
+        pairs: tuple[tuple[str, Any], ...] = (("rtol", rtol), ("atol", atol))
+        for name, given in pairs:
+            if not (isinstance(given, (int, float, np.number)) and given >= 0):
+                shown = given if isinstance(given, (int, float)) else kind_of(given)
+                raise ArgumentError(f"{name} is a tolerance, a number from 0 up, and was given as {shown}.")
         return Tolerance(rtol, atol)
     if rtol is not None or atol is not None:
         given, missing = ("rtol", "atol") if atol is None else ("atol", "rtol")

@@ -9,6 +9,7 @@ import numpy as np
 from ..core import ground
 from ..errors import ArgumentError, GradcheckError, kind_of
 from ..layers.autograd import TrackedTensor, track
+from .closeness import tolerance
 from .numerical_jacobian import Probe, compare, gradients, random_like
 
 Function = Callable[..., Any]
@@ -52,6 +53,7 @@ def gradcheck(
     True
     """
     _check_step(eps)
+    tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses what is none
     probe = Probe.of(f, inputs)
     for label, x in probe.differentiated():
         if x.dtype not in (np.float64, np.complex128):
@@ -59,6 +61,11 @@ def gradcheck(
                 f"gradcheck: input {label} has dtype {x.dtype}, in which finite differences are mostly rounding. "
                 "Make it double: x.astype(np.float64)."
             )
+    if not probe.floats(result := probe.run(probe.arrays)):
+        raise ArgumentError(
+            f"gradcheck is of a function that returns floating-point arrays, and this one returned {kind_of(result)}, which "
+            "has no gradient."
+        )
     found = compare(probe, eps=eps, atol=atol, rtol=rtol)
     if found is not None and raise_exception:
         raise GradcheckError(f"gradcheck: {found}")
@@ -94,6 +101,7 @@ def gradgradcheck(
     True
     """
     _check_step(eps)
+    tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses what is none
     found = compare(gradient_probe(Probe.of(f, inputs)), eps=eps, atol=atol, rtol=rtol)
     if found is not None and raise_exception:
         raise GradcheckError(f"gradgradcheck: {found}")

@@ -19,6 +19,7 @@ from ..layers.autograd import TrackedTensor, track
 from .cases import Case, Options, map_arrays
 from .guarded_memory import Guarded
 from .kernel_runs import quietly
+from .lost_digits import LOST_DIGITS, has_lost_digits, rounded
 from .numerical_jacobian import Probe, Recording, as_reals, judged, random_like, scaled
 from .report import Findings
 from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, named, numbers, single_precision, sizes, values
@@ -29,10 +30,7 @@ MOST_SIZES = 3  # other sizes: each length one more, then lengths of 1
 SHARE = 0.02  # of the tolerance, along a direction in all elements: rounding is small beside the sum of all parts
 SPECIAL = (ONE_ELEMENT, EMPTY, f"with length {LARGE} ")
 FACT = re.compile(r"'(assume|hermitian|symmetric|sorted|unique|pos)|_(sorted|unique)'")  # flags that say what the sample is
-LOST_DIGITS = (
-    "that have gone through single precision, where the kernel computes in double. Look at the dtype of what it makes and "
-    "of what it saved."
-)
+FURTHER = ((0.125, "an eighth of the values"), (8.0, "values eight times as large"))  # thresholds lie between
 STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with steps")
 
 Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
@@ -46,6 +44,8 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
     fixed, integers, names = case.places(options.fixed), case.integers, case.op.arguments.names
     kept = fixed | integers
     yield case.with_args(_nearby(case.args, kept), " on the sample with values nearby")
+    for share, what in FURTHER:
+        yield case.with_args(_nearby(case.args, kept, share), f" on the sample with {what}")
     for what, args in values(case.args, kept):
         if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
             yield case.with_args(args, f" on the sample {named(what, names)}")
@@ -57,14 +57,14 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
         yield from (case.with_args(_nearby(x, kept), f" on the sample {what}") for what, x in islice(others, MOST_SIZES))
 
 
-def _nearby(args: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:
-    """Return the arguments with every float a little larger or smaller, and no two equal that were repeated."""
+def _nearby(args: tuple[Any, ...], kept: Any, share: float = 1.0) -> tuple[Any, ...]:
+    """Return a share of the arguments, with every float a little larger or smaller, and no two equal that were repeated."""
     random, place = np.random.default_rng(1), iter(range(1 << 30))
 
     def moved(x: Array) -> Array:
         if next(place) in kept or x.dtype.kind not in "fc":
             return x
-        return np.asarray(x * random.uniform(0.85, 1.2, x.shape), x.dtype)
+        return np.asarray(x * (share * random.uniform(0.85, 1.2, x.shape)), x.dtype)
 
     return tuple(map_arrays(moved, x) for x in args)
 
@@ -132,8 +132,10 @@ def check_along(case: Case, findings: Findings, options: Options, steps: dict[st
     """Compare derivatives with differences at other values and sizes, along one direction for each input."""
     samples = other_samples(case, options)
     for varied in (case, *samples) if along is forward_along else samples:
+        # far from the sample a kernel that approximates, as a polynomial does, may be flat where the function is not
+        far = varied.what.endswith(tuple(what for _, what in FURTHER))
         with quietly():
-            _compare_along(varied, findings, steps, along, rule)
+            _compare_along(varied, findings, steps | {"relative": False} if far else steps, along, rule)
         if findings.faults:
             return
 
@@ -184,6 +186,24 @@ def _compare_along(case: Case, findings: Findings, steps: dict[str, Any], along:
             return
 
 
+def check_untracked(case: Case, findings: Findings, steps: dict[str, Any], rule: str) -> None:
+    """Compare the gradients that a backward gives by arrays which the sample does not track; it need not give any."""
+    written = [case.places([a.name]) for a in case.op.schema.arguments if a.is_write]
+    left = set(range(len(case.arrays))).difference(case.tracked, *written)
+    for i in sorted(left):
+        if case.arrays[i].dtype in (np.float64, np.complex128) and case.arrays[i].size:
+            with quietly():
+                _compare_along(case._replace(tracked=(i,)), findings, steps, _given_along, rule)
+
+
+def _given_along(probe: Probe, move: Move, weights: list[Array]) -> list[tuple[Move, float]]:
+    """`backward_along` where there is a gradient; no words where there is none, or where the rule raises."""
+    try:
+        return [(part, got) for part, got in backward_along(probe, move, weights) if got]
+    except Exception:
+        return []
+
+
 # -- other recordings of the same call -------------------------------------------------------------------------------------
 
 
@@ -230,6 +250,10 @@ def check_recordings(case: Case, findings: Findings, rule: str, *, coarse: bool)
     compare("incoming", said, lambda: base.pull([_spread(x) for x in equal]))
     if not coarse:
         _precision(probe, findings, rule, base, expected=base.pull(seeds))
+        with quietly():
+            if not findings.faults and (places := rounded(probe, plain, seeds)):
+                names = " and ".join(probe.labels[place] for place in places)
+                findings.fault("precision", f"{rule} gives derivatives by {names} {LOST_DIGITS}")
 
 
 ADVICE = {
@@ -347,11 +371,3 @@ def check_digits(case: Case, findings: Findings, rule: str) -> None:
     outputs, tangents = pushed(probe, move)
     if has_lost_digits(tangents, np.concatenate([np.zeros(0), *(as_reals(x) for _, x in outputs)])):
         findings.fault("precision", f"{rule} gives tangents {LOST_DIGITS}")
-
-
-def has_lost_digits(found: Array, outputs: Array) -> bool:
-    """Whether derivatives along a random direction all fit in single precision, where the outputs do not."""
-    with np.errstate(all="ignore"):
-        counted = found[(found != 0) & np.isfinite(found)]
-        narrow = [(x == x.astype(np.float32)).all() for x in (outputs, counted)]
-    return bool(counted.size and narrow == [False, True])

@@ -152,7 +152,7 @@ class Probe(NamedTuple):
 
     def reals(self, result: Any) -> Array:
         """The floating-point outputs as one real vector."""
-        return np.concatenate([np.zeros(0), *(as_reals(_plain(x)) for _, x in self.floats(result))])
+        return np.concatenate([np.zeros(0), *(as_reals(plain(x)) for _, x in self.floats(result))])
 
 
 def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph: bool) -> list[Any]:
@@ -346,7 +346,8 @@ def random_like(random: "np.random.Generator", x: Array) -> Array:
     return from_reals(random.uniform(0.5, 1.5, _width(x) * x.size), x)
 
 
-def _plain(x: Any) -> Array:
+def plain(x: Any) -> Array:
+    """Return the array in a value."""
     return np.asarray(x.value if isinstance(x, TrackedTensor) else x)
 
 

@@ -2,7 +2,7 @@
 
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from multiprocessing import current_process
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import OpOverload, check_data, device_of
 from ..core.pytree import leaves
-from ..errors import ArgumentError, did_you_mean, kind_of
+from ..errors import ArgumentError, check_flag, did_you_mean, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
@@ -70,7 +70,8 @@ def opcheck(
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
     - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
       the kernel has a kink at the sample, every slope between those of its two sides is right. So do they for other values
-      and sizes that the kernel accepts, and they are the same for other strides and with each argument tracked alone.
+      and sizes that the kernel accepts, by arrays that the sample does not track where the backward gives any, and they are
+      the same for other strides and with each argument tracked alone. None has gone through single precision.
     - `test_jvp`: the operator's own jvp rule agrees with finite differences, for one tangent and for all at once.
 
     Parameters
@@ -128,6 +129,8 @@ def opcheck(
     'SUCCESS'
     """
     __tracebackhide__ = True
+    for name, flag in (("raise_exception", raise_exception), ("isolate", isolate)):
+        check_flag(flag, f"opcheck: {name}")
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
     case = bind(_single(op), *_sample(args, kwargs))
@@ -258,6 +261,8 @@ def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: 
         raise ArgumentError(f'opcheck: gradients= is "compare" or "exist", and was given {gradients!r}.')
     if eps is not None and not (isinstance(eps, (int, float)) and 0 < eps < 1):
         raise ArgumentError(f"opcheck: eps= is the step of finite differences, between 0 and 1, and was given {eps!r}.")
+    if not isinstance(fixed, Iterable):
+        raise ArgumentError(f'opcheck: fixed= has names of arguments, ("indices",) say, and was given {kind_of(fixed)}.')
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
         if name not in case.op.arguments.names:

@@ -64,7 +64,7 @@ def layouts(args: Arguments) -> Variants:
 
 
 def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
-    """Yield other values of the same shapes, dtypes and layouts: permuted, zeros, and for floats negated, tiny, and with nan.
+    """Yield other values of the same shapes, dtypes and layouts: permuted, zeros; floats negated, tiny, large, and with nan.
 
     Bools among the plain arguments are flipped once, so that the other branch runs too.
 
@@ -83,8 +83,8 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     Examples
     --------
     >>> [what for what, _ in values((np.ones(3), True))]
-    ['with permuted values', 'with zeros', 'negated', 'with tiny values', 'with nan and inf',
-     'with the other value of 1']
+    ['with permuted values', 'with zeros', 'negated', 'with tiny values', 'with large values',
+     'with nan and inf', 'with nan alone', 'with the other value of 1']
     """
     arrays = [x for i, x in enumerate(arrays_in(args)) if i not in kept]
     if arrays:
@@ -93,7 +93,9 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     if any(x.dtype.kind in "fc" for x in arrays):
         yield "negated", _each(_on_floats(np.negative), args, kept)
         yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args, kept)
+        yield "with large values", _each(_on_floats(lambda x: x * x.dtype.type(32)), args, kept)
         yield "with nan and inf", _each(_on_floats(_with_nan), args, kept)
+        yield "with nan alone", _each(_on_floats(lambda x: np.full(x.shape, np.nan)), args, kept)
     for i, x in enumerate(args):
         if isinstance(x, (bool, np.bool_)):
             yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])

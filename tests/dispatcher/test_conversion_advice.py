@@ -236,3 +236,24 @@ def test_a_function_of_scipy_that_makes_arrays_is_named_with_what_to_write():
     with pytest.raises(ConversionError) as caught:
         dispatch.grad(np.asarray)(x)
     assert "scipy" not in str(caught.value)
+
+
+def test_functions_of_numpy_that_no_layer_follows_say_what_to_write():
+    x = np.arange(6.0)
+    chebyshev, polynomial = np.polynomial.chebyshev, np.polynomial.polynomial
+    windows = lambda x: np.lib.stride_tricks.as_strided(x, (3, 2), (16, 8))
+    written = [
+        (windows, "stride_tricks.as_strided reads memory by bytes", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2)[::2]),
+        (windows, "write np.lib.stride_tricks.sliding_window_view(x, shape)", lambda x: x[np.arange(3)[:, None] * 2 + np.arange(2)]),
+        (lambda c: polynomial.polyval(0.5, c), "Write np.polyval(c[::-1], x)", lambda c: np.polyval(c[::-1], 0.5)),
+        (lambda c: chebyshev.chebval([0.25, 0.5], c), "chebvander(points, deg) @ c", lambda c: chebyshev.chebvander([0.25, 0.5], 5) @ c),
+    ]
+    for f, words, instead in written:
+        np.testing.assert_allclose(instead(x), f(x), rtol=1e-12)
+        assert dispatch.grad(lambda x, g=instead: np.sum(g(x)))(x).shape == x.shape
+        for transform in (dispatch.grad(f), lambda x, f=f: dispatch.jvp(f, (x,), (x,)), lambda x, f=f: dispatch.vmap(f)(x[None])):
+            with pytest.raises(ConversionError) as caught:
+                transform(x)
+            assert words in str(caught.value)
+    with pytest.raises(ConversionError, match=r"Write dispatch\.numpy\.array"):
+        dispatch.grad(lambda x: np.full(3, x[0]))(x)

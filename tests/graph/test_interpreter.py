@@ -128,7 +128,7 @@ def test_containers_are_bound_by_what_they_are():
         (([X, X], {"a": X}, 0.0), "the graph was made with a Point in its arguments, and a list was given."),
         ((Point(X, X), {"c": X}, 0.0), "the graph was made with the keys ['a'], and ['c'] were given."),
         ((Point(X, X), [X], 0.0), "the graph was made with a dict in its arguments, and a list was given."),
-        ((Point(X, X), {"a": X}, -0.0), "the graph was made with 0.0 in its arguments, and a float was given."),
+        ((Point(X, X), {"a": X}, -0.0), "the graph was made with 0.0 in its arguments, and -0.0 was given."),
         ((Point(X, X), {"a": X}, 0), "the graph was made with 0.0 in its arguments, and an int was given."),
         ((Point(X, X), {"a": X}, [0.0]), "the graph was made with 0.0 in its arguments, and a list was given."),
         ((Point(X, X), {"a": X}), "the graph was made with 3 arguments, and 2 were given."),

@@ -351,3 +351,14 @@ def test_what_is_written_to_the_ravel_of_an_item_shows_wherever_the_batch_is(f: 
         np.testing.assert_array_equal(found, expected)
     twice = vmap(vmap(written, in_dims=dim), in_dims=dim)(np.stack([x, x + 1], dim))
     np.testing.assert_array_equal(twice, [expected, np.stack([written(item) for item in np.moveaxis(x + 1, dim, 0)])])
+
+
+def test_what_numpy_computes_of_swapped_bytes_has_the_machines_order_in_a_fake_too() -> None:
+    functions = [
+        np.cumsum, np.cumprod, np.nancumsum, np.nancumprod, np.tril, np.triu, np.sinc, np.sum, np.prod, np.sort, np.diff, np.exp, np.add.accumulate,
+        lambda x: np.cumsum(x, 1), lambda x: np.triu(x[0]), lambda x: x * 2, np.mean, np.var, np.flip, np.transpose,
+    ]  # fmt: skip
+    for dtype in (">f8", ">i4", ">c8", ">f2"):
+        x = np.arange(6).reshape(2, 3).astype(dtype)
+        for f in functions:
+            assert dispatch.eval_shape(f, x).dtype == f(x).dtype, (f, dtype)

@@ -83,6 +83,8 @@ def register_backend(name: str, fn: Backend | None = None, *, claims: Callable[[
         raise DefinitionError(f"register_backend takes the backend's name first, a text, and was given {kind_of(name)}.")
     if fn is not None and not callable(fn):
         raise DefinitionError(f"a backend is a function of a graph and its inputs' metadata, and {kind_of(fn)} was given.")
+    if claims is not None and not callable(claims):
+        raise DefinitionError(f"register_backend: claims is a function of a node, and {kind_of(claims)} was given.")
     if fn is None:
         return lambda made: register_backend(name, made, claims=claims)
     known = _backends.get(name)

@@ -14,7 +14,7 @@ from ...core import OBSERVE, Definition, DispatchKey, OpOverload, Tensor, active
 from ...core.pytree import leaves
 from ...core.source import line
 from ...dispatcher.observer import Watcher, watchers
-from ...errors import ArgumentError, GradientError, kind_of
+from ...errors import ArgumentError, GradientError, check_flag, kind_of
 from .cotangents import input_of
 from .node import Node, next_order
 
@@ -55,7 +55,7 @@ class detect_anomaly(Watcher):
             raise ArgumentError(
                 f"detect_anomaly is a with block, and {kind_of(check_nan)} was given. Write `with detect_anomaly(): f(x)`."
             )
-        self.check_nan = check_nan
+        self.check_nan = check_flag(check_nan, "detect_anomaly: check_nan")
 
     def watch(
         self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]

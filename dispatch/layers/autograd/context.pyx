@@ -13,7 +13,7 @@ import numpy as np
 from ...core import Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
-from ...errors import GradientError, kind_of
+from ...errors import GradientError, check_flag, kind_of
 from .node import released
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import Kept, protect
@@ -131,7 +131,7 @@ cdef class Context(Node):
         value : bool
             True for zeros, the default.
         """
-        self.materialize = value
+        self.materialize = check_flag(value, "set_materialize_grads")
 
     cdef dict attributes(self):
         """What the user set on it; None where that holds nothing but numbers and text."""

@@ -40,6 +40,8 @@ def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
     if not hasattr(grad, "shape"):
         number = isinstance(grad, (int, float, complex, list))
         remedy = "Return np.asarray(...) of it." if number else "Return an array, or None where there is no gradient."
+        if grad is node:
+            remedy = "The first parameter of a backward is ctx: backward(ctx, g)."
         raise GradientError(
             f"{node.op.name}: its backward gave {kind_of(grad)} for {input_of(node, edges, target)}. {remedy}",
             operator=node.op.name,

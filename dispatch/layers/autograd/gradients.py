@@ -5,7 +5,7 @@ from typing import Any
 from ...core import check_open
 from ...core.array_memory import owned
 from ...core.pytree import leaves, mapped
-from ...errors import GradientError, kind_of
+from ...errors import GradientError, check_flag, kind_of
 from ..derivatives import zeros
 from .engine import add_to_leaves
 from .inputs import gradients_at
@@ -66,6 +66,7 @@ def grad(
     True
     """
     found, seeds = _begun(outputs, grad_outputs, "autograd.grad")
+    _check_flags(retain_graph=retain_graph, create_graph=create_graph, allow_unused=allow_unused, materialize=materialize)
     level = found[0].level
     values = checked_inputs(inputs, level, "autograd.grad")
     keep = create_graph if retain_graph is None else retain_graph
@@ -122,6 +123,7 @@ def backward(
     array([1., 5.])
     """
     found, seeds = _begun(tensors, grad_tensors, "autograd.backward")
+    _check_flags(retain_graph=retain_graph, create_graph=create_graph)
     roots, level = [y.kept for y in found], found[0].level
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is not None:
@@ -153,6 +155,13 @@ def nbytes(*values: Any) -> int:
     """
     edges = [x.kept for x in leaves(values) if isinstance(x, TrackedTensor)]
     return kept_bytes(nodes_from([edge.node if isinstance(edge, Output) else edge for edge in edges]))
+
+
+def _check_flags(**flags: Any) -> None:
+    """Refuse what is no flag: the text "False" is true."""
+    for name, flag in flags.items():
+        if flag is not None:
+            check_flag(flag, name)
 
 
 def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:

@@ -12,7 +12,7 @@ from ...core import DispatchKey, OpOverload, Registration, count_conversion, des
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
 from ...dispatcher.rule_parameters import check_count, parameter_names
-from ...errors import DefinitionError, NoRuleError, kind_of
+from ...errors import DefinitionError, NoRuleError, check_flag, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.rule_operators import missing
@@ -50,7 +50,7 @@ class Autograd(Layer):
     ) -> Any:
         if isinstance(backward, (Constant, Made, Pullbacks)):
             return backward
-        return Rule(backward, setup_context, batched, Opacity(opaque))
+        return Rule(backward, setup_context, check_flag(batched, "register_autograd: batched"), Opacity(opaque))
 
     def attach(
         self,
@@ -154,6 +154,13 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
     for what, function in (("backward", rule.backward), ("setup_context", rule.setup_context)):
         if function is not None and not callable(function):
             raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
+        if isinstance(function, type):
+            name = function.__name__
+            setup = f", setup_context={name}.setup_context" * hasattr(function, "setup_context")
+            written = f" Write register_autograd({name}.backward{setup})." * hasattr(function, "backward")
+            raise DefinitionError(
+                f"{op.name}: {what} is a function, and the class {name} was given.{written}", operator=op.name
+            )
     if not op.schema.returns and not op.schema.is_mutable:
         raise DefinitionError(
             f"{op.name} returns nothing and writes to nothing, so that no gradient comes back to it. Leave the backward out.",
@@ -166,7 +173,7 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         names = parameter_names(rule.setup_context) or ()
         apart = KEYWORDS_APART in names
         check_count(op, rule.setup_context, 3 + apart, "setup_context", lambda: CALLED[apart])
-        if names != SETUP and set(names) == set(SETUP):
+        if names != SETUP and (set(names) == set(SETUP) or names[1:2] == op.arguments.names[:1]):
             raise DefinitionError(f"{op.name}: setup_context takes ({', '.join(names)}). {CALLED[apart]}", operator=op.name)
 
 

@@ -44,8 +44,12 @@ def keeps_value_of(attributes: dict[str, Any], args: tuple[Any, ...], out: Any) 
 
 def unset(op: OpOverload, who: str, name: str, attributes: dict[str, Any]) -> GradientError:
     """What to raise where a rule has read an attribute of its context that was never set."""
+    own = [word for word in vars(Context) if not word.startswith("_")]
+    near = did_you_mean(name, attributes)
+    if not near and (near := did_you_mean(name, own)):
+        return GradientError(f"{op.name}: its {who} read ctx.{name}, which was never set.{near}", operator=op.name)
     return GradientError(
-        f"{op.name}: its {who} read ctx.{name}, which was never set.{did_you_mean(name, attributes)} Set it in setup_context: "
+        f"{op.name}: its {who} read ctx.{name}, which was never set.{near} Set it in setup_context: "
         f"ctx.{name} = ...; arrays go through ctx.save_for_backward(...), and come back as ctx.saved_tensors.",
         operator=op.name,
     )

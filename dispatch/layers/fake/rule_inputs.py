@@ -69,8 +69,14 @@ def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
 def refuse_guessed_sizes(op: OpOverload, error: Exception, args: tuple[Any, ...]) -> None:
     """Raise for an error about shapes where some size depends on data: a number stood for it, and the call may be right.
 
-    An axis that does not exist is wrong whatever the sizes are.
+    An axis that does not exist is wrong whatever the sizes are. A rule that calls its operator is told so.
     """
+    if isinstance(error, RecursionError):
+        raise FakeTensorError(
+            f"{op.name}: its fake rule calls the operator itself, whose fake rule runs then, without end. Say what the kernel "
+            "returns in other words: np.empty(shape, dtype).",
+            operator=op.name,
+        ) from None
     if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
         return
     shapes = [x.shape for x in leaves(args) if type(x) is FakeTensor]

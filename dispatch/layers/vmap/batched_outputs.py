@@ -96,7 +96,8 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any, args: Any)
     if dim is None or not hasattr(out, "shape"):
         return out
     ndim, size = len(out.shape), like.level.payload.batch_size
-    if not isinstance(dim, (int, np.integer)) or not -ndim <= dim < ndim or out.shape[dim] != size:
+    is_axis = isinstance(dim, (int, np.integer)) and not isinstance(dim, bool)
+    if not is_axis or not -ndim <= dim < ndim or out.shape[dim] != size:
         raise BatchingError(
             f"{op.name}: its vmap rule says the batch, {size} items, is axis {dim!r} of an output of shape {out.shape}. "
             "Say which axis holds the items, or None.",

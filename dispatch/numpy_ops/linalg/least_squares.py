@@ -1,4 +1,4 @@
-"""Rows of `np.linalg`: least squares, and `np.linalg.pinv`, whose row is in `solve.py`.
+"""Rows of `np.linalg`: least squares and the pseudo-inverse.
 
 With P the pseudo-inverse of a, of the rank that `rcond` leaves it, r = b - a x and G the incoming gradient,
 
@@ -8,6 +8,10 @@ With P the pseudo-inverse of a, of the rank that `rcond` leaves it, r = b - a x 
 
 (G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate",
 1973). The rank does not change: where it does, there is no derivative.
+
+That is so where the singular values left out are 0 but for rounding. With a cutoff of the caller's own others are left out too, and P is
+that of no nearby matrix of lower rank. It is u f(s) v^H then, with f(s) = 1 / s or 0, and of such a function of a matrix each pair of
+singular values has its difference quotient (V. Noferini, "A formula for the Frechet derivative of a generalized matrix function", 2017).
 
 NumPy gives residuals where the rank is the number of columns, and there are more rows; elsewhere none. The row gives 0 there.
 `np.linalg.lstsq` leaves these out, as the data say: without data, in a fake, it takes the rank to be full, and a graph checks that.
@@ -27,18 +31,96 @@ from ...operators.prims import broadcast_to
 from ...operators.registry import note_own_rules, ops
 from ...symbolic import agree, guesses, smaller
 from .. import numpy_functions
-from ..families import aligned, in_front, row
+from ..diagonals import tril
+from ..families import aligned, complete, in_front, row
 from ..flags import NO_VALUE
 from ..indexing import getitem, where
-from ..pointwise import add, equal, multiply, negative, subtract
+from ..pointwise import add, divide, equal, greater, multiply, negative, not_equal, subtract
 from ..result_layouts import broadcast_shape
 from ..row_arguments import as_item, as_value
 from ..settled import settle
-from ..shape import expand_dims, real, squeeze
+from ..shape import expand_dims, real, reshape, squeeze
 from .decompositions import svd, times_columns
 from .matmul import adjoint, matmul
-from .solve import pinv
-from .stacked import fake_stack, result_dtypes
+from .stacked import fake_stack, of_matrices, result_dtypes
+
+Shape = tuple[int, ...]
+
+
+# -- pseudo-inverses ---------------------------------------------------------------------------------------------------------
+
+
+def _pinv(a: Any, rcond: Any = None, *, hermitian: bool = False) -> Any:
+    return np.linalg.pinv(a, rcond, hermitian)
+
+
+ROUNDING = 1e-12  # the largest cutoff that leaves out what rounding makes of 0, and nothing else
+
+
+def _pinv_pullback(g: Any, a: Any, out: Any, rcond: Any, hermitian: bool) -> Any:
+    if not _leaves_out_zeros(rcond):
+        found = truncated(adjoint(g), _of_lower(a) if hermitian else a, rcond)
+        return multiply(add(found, adjoint(found)), 0.5) if hermitian else found
+    k = matmul(adjoint(g), out)
+    k_out = matmul(k, adjoint(out))
+    first = subtract(k_out, adjoint(matmul(out, k)))
+    inner = matmul(adjoint(out), matmul(out, subtract(adjoint(g), matmul(k, a))))
+    found = add(subtract(first, matmul(a, matmul(out, k_out))), inner)
+    return multiply(add(found, adjoint(found)), 0.5) if hermitian else found
+
+
+def _of_lower(a: Any) -> Any:
+    """Return the Hermitian matrix of a lower triangle, the only one that is read."""
+    return add(tril(a), adjoint(tril(a, -1)))
+
+
+def _leaves_out_zeros(rcond: Any) -> bool:
+    return rcond is None or (isinstance(rcond, (int, float)) and rcond <= ROUNDING)
+
+
+def truncated(m: Any, a: Any, rcond: Any) -> Any:
+    """Return the gradient of `a` from that of the adjoint of its pseudo-inverse, which leaves out singular values that are not 0."""
+    u, s, vh = svd(a)
+    uh, v = adjoint(u), adjoint(vh)
+    most = ops.np.max(s, -1, keepdims=True)
+    kept = greater(s, multiply(expand_dims(rcond, -1) if hasattr(rcond, "shape") else rcond, most))
+    f = where(kept, divide(1, where(kept, s, 1)), 0)
+    (f_i, s_i, kept_i), (f_j, s_j, kept_j) = [[expand_dims(x, at) for x in (f, s, kept)] for at in (-1, -2)]
+    mixed, both, slope = not_equal(kept_i, kept_j), multiply(f_i, f_j), multiply(f, f)
+    even = where(mixed, divide(subtract(f_i, f_j), where(mixed, subtract(s_i, s_j), 1)), negative(both))
+    odd = where(mixed, divide(add(f_i, f_j), where(mixed, add(s_i, s_j), 1)), both)
+    um, mv = matmul(uh, m), matmul(m, v)
+    inner = matmul(um, v)
+    within = multiply(add(multiply(even, add(inner, adjoint(inner))), multiply(odd, subtract(inner, adjoint(inner)))), 0.5)
+    rows = add(matmul(within, vh), multiply(expand_dims(slope, -1), subtract(um, matmul(inner, vh))))
+    return add(matmul(u, rows), matmul(times_columns(subtract(mv, matmul(u, inner)), slope), vh))
+
+
+def _check_pinv(shape: Shape, hermitian: bool) -> None:
+    if len(shape) < 2 or (hermitian and not agree(shape[-1], shape[-2])):
+        np.linalg.pinv(np.broadcast_to(0.0, guesses(shape)), hermitian=hermitian)  # raises NumPy's own error
+
+
+def _batched_pinv(info: Any, in_dims: Any, a: Any, rcond: Any, hermitian: bool) -> tuple[Any, int]:
+    """One cutoff for each matrix of a stack has the axes of the stack, which a batch is the first of."""
+    a, rcond = in_front(a, in_dims[0]), in_front(rcond, in_dims[1])
+    _check_pinv(a.shape[in_dims[0] is not None :], hermitian)
+    if in_dims[1] is not None:
+        stack = len(a.shape) - 2 - (in_dims[0] is not None)
+        rcond = reshape(rcond, (rcond.shape[0], *(1,) * (stack + 1 - len(rcond.shape)), *rcond.shape[1:]))
+        if in_dims[0] is None:
+            a = broadcast_to(expand_dims(a, 0), (rcond.shape[0], *a.shape))
+    return pinv(a, rcond, hermitian=hermitian), 0
+
+
+pinv = of_matrices(
+    "linalg_pinv(Tensor a, Tensor? rcond=None, *, bool hermitian=False) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False,
+    refuse=lambda a, rcond, hermitian: _check_pinv(a.shape, hermitian),
+)  # fmt: skip
+complete(pinv, autograd=pullbacks(a=_pinv_pullback), vmap=_batched_pinv)
+
+
+# -- least squares ------------------------------------------------------------------------------------------------------------
 
 
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
@@ -115,8 +197,11 @@ def _backward(ctx: Any, g_x: Any, g_residuals: Any, g_rank: Any, g_s: Any) -> An
         inverse = pinv(a, cutoff(a, ctx.rcond))
         y = matmul(adjoint(inverse), g_x)
         of_b.append(y)
-        of_a += [negative(matmul(y, adjoint(x))), matmul(rest, adjoint(matmul(inverse, y)))]
-        of_a.append(matmul(matmul(adjoint(inverse), x), adjoint(subtract(g_x, matmul(adjoint(a), y)))))
+        if _leaves_out_zeros(ctx.rcond):
+            of_a += [negative(matmul(y, adjoint(x))), matmul(rest, adjoint(matmul(inverse, y)))]
+            of_a.append(matmul(matmul(adjoint(inverse), x), adjoint(subtract(g_x, matmul(adjoint(a), y)))))
+        else:
+            of_a.append(truncated(matmul(b, adjoint(g_x)), a, ctx.rcond))
     if g_residuals is not None:
         full = expand_dims(equal(rank, a.shape[-1]), -1)
         y = times_columns(rest, multiply(where(full, g_residuals, 0.0), 2.0))

@@ -7,8 +7,6 @@ differentiation" (2008), conjugated for complex matrices as torch has them, with
     y = inv(a)       -y^H G y^H, of which an inverse of lower triangles has the lower one
     y = det(a)       G conj(C), with the cofactors C, which are y inv(a)^T where that exists
     y = log |det|    G inv(a)^H
-    pinv(a)          G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
-                     problems whose variables separate" (1973)
 
 The gradient of `slogdet` needs an invertible matrix; for a singular one it raises NumPy's LinAlgError. That of `det` does not; its
 second derivative is nan there.
@@ -23,7 +21,6 @@ from ...autodiff.rules.partials import conjugated
 from ...core import OpOverload
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
-from ...operators.prims import broadcast_to
 from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from .. import numpy_functions
@@ -34,7 +31,7 @@ from ..numpy_functions import returning, spelled
 from ..plain_forms import attach
 from ..pointwise import add, conjugate, multiply, negative, subtract
 from ..result_layouts import broadcast_shape
-from ..shape import expand_dims, imag, reshape, squeeze, swapaxes
+from ..shape import expand_dims, imag, squeeze, swapaxes
 from .matmul import adjoint, item_shape, matmul
 from .stacked import fake_stack, of_matrices, result_dtypes
 from .triangles import inverse
@@ -132,43 +129,6 @@ complete(
     autograd=pullbacks(a=lambda g, out: tril(negative(matmul(adjoint(out), matmul(g, adjoint(out)))))),
     jvp=pushforwards(a=lambda t, out: negative(matmul(out, matmul(tril(t), out)))),
 )
-
-
-def _pinv(a: Any, rcond: Any = None, *, hermitian: bool = False) -> Any:
-    return np.linalg.pinv(a, rcond, hermitian)
-
-
-def _pinv_pullback(g: Any, a: Any, out: Any, hermitian: bool) -> Any:
-    k = matmul(adjoint(g), out)
-    k_out = matmul(k, adjoint(out))
-    first = subtract(k_out, adjoint(matmul(out, k)))
-    inner = matmul(adjoint(out), matmul(out, subtract(adjoint(g), matmul(k, a))))
-    found = add(subtract(first, matmul(a, matmul(out, k_out))), inner)
-    return multiply(add(found, adjoint(found)), 0.5) if hermitian else found
-
-
-def _check_pinv(shape: Shape, hermitian: bool) -> None:
-    if len(shape) < 2 or (hermitian and not agree(shape[-1], shape[-2])):
-        np.linalg.pinv(np.broadcast_to(0.0, guesses(shape)), hermitian=hermitian)  # raises NumPy's own error
-
-
-def _batched_pinv(info: Any, in_dims: Any, a: Any, rcond: Any, hermitian: bool) -> tuple[Any, int]:
-    """One cutoff for each matrix of a stack has the axes of the stack, which a batch is the first of."""
-    a, rcond = in_front(a, in_dims[0]), in_front(rcond, in_dims[1])
-    _check_pinv(a.shape[in_dims[0] is not None :], hermitian)
-    if in_dims[1] is not None:
-        stack = len(a.shape) - 2 - (in_dims[0] is not None)
-        rcond = reshape(rcond, (rcond.shape[0], *(1,) * (stack + 1 - len(rcond.shape)), *rcond.shape[1:]))
-        if in_dims[0] is None:
-            a = broadcast_to(expand_dims(a, 0), (rcond.shape[0], *a.shape))
-    return pinv(a, rcond, hermitian=hermitian), 0
-
-
-pinv = of_matrices(
-    "linalg_pinv(Tensor a, Tensor? rcond=None, *, bool hermitian=False) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False,
-    refuse=lambda a, rcond, hermitian: _check_pinv(a.shape, hermitian),
-)  # fmt: skip
-complete(pinv, autograd=pullbacks(a=_pinv_pullback), vmap=_batched_pinv)
 
 
 def _matrix_power(a: Any, n: int) -> Any:

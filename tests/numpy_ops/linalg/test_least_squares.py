@@ -1,5 +1,7 @@
 """Least squares: what NumPy gives for each rank, in every layer; normal equations as the oracle."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from samples import maker
@@ -83,3 +85,36 @@ def test_a_cutoff_counts_in_the_derivative(rcond):
     a = np.array([[2.0, 0.0], [0.0, 0.1], [0.0, 0.0]])
     for f in (lambda b: np.linalg.lstsq(a, b, rcond)[0],):
         np.testing.assert_allclose(dispatch.jacrev(f)(B[:3, 0]), np.stack([f(e) for e in np.eye(3)], 1))
+
+
+@pytest.mark.parametrize("cutoff", [1e-14, 1e-3, 0.6, 0.9])
+def test_a_cutoff_that_leaves_out_more_than_zeros_has_the_derivative_of_what_it_leaves(cutoff: float) -> None:
+    """The formula of a constant rank holds where what is left out is 0, and gave another gradient in silence."""
+    random = np.random.default_rng(0)
+    a, b, c = random.normal(size=(4, 3)), random.normal(size=(4, 2)), random.normal(size=(3, 3))
+    hermitian = c + c.T
+    functions = {
+        "pinv": (lambda x: np.linalg.pinv(x, rcond=cutoff), a), "of columns": (lambda x: np.linalg.pinv(x, rtol=cutoff), a.T),
+        "complex": (lambda x: np.linalg.pinv(x, rcond=cutoff), a + 1j * random.normal(size=(4, 3))),
+        "hermitian": (lambda x: np.linalg.pinv((x + x.T) / 2, rcond=cutoff, hermitian=True), hermitian),
+        "equal singular values": (lambda x: np.linalg.pinv(x, rcond=cutoff), np.eye(3)[:, :2]),
+        "stack": (lambda x: np.linalg.pinv(x, rcond=np.array([cutoff, 0.5])), np.stack([a, a[::-1] + 1])),
+        "lstsq": (lambda x: np.linalg.lstsq(x, b, rcond=cutoff)[0], a), "by b": (lambda x: np.linalg.lstsq(a, x, rcond=cutoff)[0], b),
+        "lstsq of a row": (lambda x: np.linalg.lstsq(x, b[:3, 0], rcond=cutoff)[0], a.T),
+    }  # fmt: skip
+    for name, (f, x) in functions.items():
+
+        def loss(x: Any, f: Any = f) -> Any:
+            y = f(x)
+            return np.sum(np.real(y * (1 + 2j)) * np.arange(1.0, 1 + y.size).reshape(y.shape))
+
+        t = random.normal(size=x.shape) + (1j * random.normal(size=x.shape) if np.iscomplexobj(x) else 0)
+        if name == "equal singular values":
+            t = t * 1e-3  # which keeps them together
+        expected = (loss(x + 1e-6 * t) - loss(x - 1e-6 * t)) / 2e-6
+        gradient = dispatch.grad(loss)(x)
+        near: Any = {"rtol": 1e-5, "atol": 1e-6, "err_msg": name}
+        np.testing.assert_allclose(np.sum(np.real(np.conj(gradient) * t)), expected, **near)
+        np.testing.assert_allclose(dispatch.jvp(loss, (x,), (t,))[1], expected, **near)
+        np.testing.assert_allclose(dispatch.vmap(dispatch.grad(loss))(np.stack([x, x]))[1], gradient, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(dispatch.make_fx(dispatch.grad(loss))(x)(x), gradient, rtol=1e-9, atol=1e-9)
