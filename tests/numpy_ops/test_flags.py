@@ -35,6 +35,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a diagonal filled with nothing": lambda x: _filled(x * 1, x[:0]),
     "filled with a value of more axes": lambda x: np.full_like(x[0], x[:1]),
     "a number's mean where a number says": lambda x: np.mean(x.sum(), -1, where=np.True_) + np.std(x.sum(), 0, where=np.array(True)),
+    "a deviation of one complex number in a real dtype": lambda x: np.std((x + 2j * x)[:1], axis=0, dtype=np.float64),
     "a transform of a number": lambda x: np.fft.fftn(x.sum())[...],
     "nothing compressed": lambda x: np.compress([True, True], x[:0, :0], axis=1),
     "a copy lies in C order": lambda x: x.copy(),
