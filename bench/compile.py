@@ -1,8 +1,9 @@
 """What does it cost to compile a graph, a node?
 
 Microseconds of processor time a node, in graphs of 1 000, 10 000, 100 000 and 200 000: the trace, the passes that make the
-graph smaller, the program, the first call as a whole, and the load of a saved graph; and the memory that a compiled function
-takes, while it is made and afterwards. The same cost at all lengths is what linear means.
+graph smaller, the program, the first call as a whole, the same call where another process has left its trace in a folder, and
+the load of a saved graph; and the memory that a compiled function takes, while it is made and afterwards. The same cost at all
+lengths is what linear means.
 
 Then what a call costs beside the function itself: of three operators on three elements without captures and with ten captured
 numbers, and of what 100 captured arrays and a captured megabyte add.
@@ -17,6 +18,7 @@ import time
 import timeit
 import tracemalloc
 from collections.abc import Callable, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,7 @@ from dispatch.layers.functionalize import functionalize
 
 LENGTHS = (1_000, 10_000, 100_000, 200_000)
 REPEATS = 3
-COLUMNS = ("trace", "passes", "reinplace", "program", "first call", "save", "load", "KB kept", "KB at most")
+COLUMNS = ("trace", "passes", "reinplace", "program", "first call", "from a folder", "save", "load", "KB kept", "KB at most")
 
 Function = Callable[..., Any]
 
@@ -95,8 +97,11 @@ def main(words: Sequence[str]) -> None:
         for length in lengths:
             nodes, seen = costs(made, length)
             rows.append((name, table.number(nodes), *[table.number(seen[column]) for column in COLUMNS]))
+            if name == "writes":
+                figures.append(table.Figure(f"first call, writes, a node of {length}", seen["first call"], 40, "us"))
             if name == "arithmetic":
                 figures.append(table.Figure(f"first call, a node of {length}", seen["first call"], 40, "us"))
+                figures.append(table.Figure(f"first call from a folder, a node of {length}", seen["from a folder"], 40, "us"))
                 figures.append(table.Figure(f"load, a node of {length}", seen["load"], 25, "us"))
                 figures.append(table.Figure(f"memory at most, a node of {length}", seen["KB at most"], 2, "KB"))
     print(table.machine(["npdispatch", "numpy"]))
@@ -137,6 +142,13 @@ def costs(made: Callable[[int], Function], length: int) -> tuple[int, dict[str, 
         del graph, smaller, written, text
         compiled = dispatch.compile(f, fullgraph=True)
         timed(seen, "first call", lambda compiled=compiled: compiled(x, y))
+        del compiled
+        with TemporaryDirectory() as folder:
+            dispatch.compile(f, fullgraph=True, cache_dir=folder)(x, y)
+            found = dispatch.compile(f, fullgraph=True, cache_dir=folder)
+            timed(seen, "from a folder", lambda found=found: found(x, y))
+            if not found.entries[0].place:
+                raise RuntimeError(f"a trace of {length} nodes was left in {folder}, and was not found again")
         fastest = {key: min(value, fastest.get(key, value)) for key, value in seen.items()}
     kept, most = memory(made(length), x, y)
     found = {key: value / nodes * 1e6 for key, value in fastest.items()}

@@ -1,11 +1,11 @@
 """What do loops and branches cost, plain, replayed and differentiated?
 
 Loops of `dispatch.control_flow` on plain arrays over the same in Python; Lorenz's equations through 1 000 steps, value and
-gradient, compiled: the first call and those after it, beside jax.jit and its scan where JAX is installed; a million steps of a
-scalar scan, forward and backward; and what that holds at its peak beyond its inputs, outputs and their gradients, with the
-carry of each step kept, and with checkpoints. Processor time is counted, of the fastest of some runs.
+gradient, compiled: the first call and those after it, replayed, by an engine where JAX is installed, and beside jax.jit and its
+scan; a million steps of a scalar scan, forward and backward; and what that holds at its peak beyond its inputs, outputs and
+their gradients, with the carry of each step kept, and with checkpoints. Processor time is counted, of the fastest of some runs.
 
-    python -m bench loops              all of it
+    python -m bench loops              all of it, minutes: memory is counted over a million steps
     python -m bench loops dispatch     ours alone
 """
 
@@ -23,7 +23,9 @@ from bench import table
 PACKAGES = ("npdispatch", "numpy", "jax")
 STEPS, MILLION = 1000, 1_000_000
 FIRST, CALL, EAGER = 0.5, 0.15, 1.15  # the most that the design allows: seconds, seconds, of Python's loop
-COUNTS = (10_000, 40_000, 160_000)
+ENGINE = 5  # the most that an engine may take of what jax.jit takes
+COUNTS = (10_000, 100_000, MILLION)
+GROWTH = 12  # of what checkpoints hold, from the first count to the last: its root is 10
 
 Run = Callable[[], Any]
 
@@ -35,17 +37,27 @@ def main(words: Sequence[str]) -> None:
     print(table.machine(PACKAGES))
     print()
     seen = plain()
+    figures = [table.Figure(f"{name}, of Python's loop", ours / python, EAGER, "times") for name, ours, python in seen]
     rows = [(name, table.number(1e6 * python), table.number(1e6 * ours), f"{ours / python:.2f}") for name, ours, python in seen]
     print(table.columns(("on plain arrays", "Python us", "ours us", "over Python"), rows))
-    print(f"at most {EAGER} of Python's loop\n")
-    jax = not words and importlib.util.find_spec("jax") is not None
-    compiled = [("dispatch.compile + scan", *lorenz())] + ([("jax.jit + scan", *lorenz_of_jax())] if jax else [])
+    print()
+    compiled = [("dispatch.compile + scan", *lorenz())]
+    figures.append(table.Figure(f"Lorenz, {STEPS} steps, first call", compiled[0][1], FIRST, "s"))
+    figures.append(table.Figure(f"Lorenz, {STEPS} steps, a call", 1e3 * compiled[0][2], 1e3 * CALL, "ms"))
+    if not words and importlib.util.find_spec("jax") is not None:
+        compiled += [("dispatch.compile(backend='jax') + scan", *lorenz(backend="jax")), ("jax.jit + scan", *lorenz_of_jax())]
+        figures.append(table.Figure("Lorenz by an engine, of jax.jit", compiled[1][2] / compiled[2][2], ENGINE, "times"))
     rows = [(name, f"{first:.3f}", f"{1e3 * call:.1f}") for name, first, call in compiled]
     print(table.columns((f"Lorenz, {STEPS} steps, value and gradient", "first call s", "a call ms"), rows))
-    print(f"at most {FIRST} s and {1e3 * CALL:.0f} ms\n")
-    rows = [(f"{n:,} steps", *[table.number(beyond(n, checkpoint) / 1e3) for checkpoint in (False, True)]) for n in COUNTS]
+    print()
+    kept = {n: beyond(n, False) / 1e3 for n in COUNTS[:-1]}  # of a million it would be gigabytes
+    held = {n: beyond(n, True) / 1e3 for n in COUNTS}
+    rows = [(f"{n:,} steps", table.number(kept.get(n)), table.number(held[n])) for n in COUNTS]
     print(table.columns(("a scalar scan: kB beyond inputs, outputs, gradients", "carries kept", "checkpoint=True"), rows))
-    print(f"\n{MILLION:,} steps forward and backward, checkpoint=True: {million():.1f} s")
+    growth = held[COUNTS[-1]] / held[COUNTS[0]]
+    figures.append(table.Figure("memory with checkpoints, 1e6 steps over 1e4", growth, GROWTH, "times"))
+    print(f"\n{MILLION:,} steps forward and backward, checkpoint=True: {million():.1f} s\n")
+    print(table.verdicts(figures))
 
 
 def best(run: Run, rounds: int = 7) -> float:
@@ -130,9 +142,9 @@ def misfit(xp: Any, scan: Any) -> Callable[[Any], Any]:
     return lambda start: xp.mean(scan(step, start, None, STEPS)[1] ** 2)
 
 
-def lorenz() -> tuple[float, float]:
+def lorenz(**options: Any) -> tuple[float, float]:
     """Seconds of the first call and of a later one."""
-    run = dispatch.compile(dispatch.value_and_grad(misfit(np, dispatch.scan)), fullgraph=True)
+    run = dispatch.compile(dispatch.value_and_grad(misfit(np, dispatch.scan)), fullgraph=True, **options)
     state = np.array([1.0, 1.0, 1.0])
     return best(lambda: run(state), 1), best(lambda: run(state))
 

@@ -120,12 +120,15 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _named(module: str, name: str) -> OpOverload:
-    """Return the operator of a name, with or without its namespace, that a file defines."""
+    """Return the operator that a file defines: by its name, with or without its namespace, or the name of its function."""
     defined = defined_by(module)
-    fitting = [op for op in defined if name in (op.name, op.schema.name)]
+    fitting = [op for op in defined if name in (op.name, op.schema.name)] or [op for op in defined if op.__name__ == name]
     if not fitting:
-        advice = did_you_mean(name, [op.schema.name for op in defined])
         known = ", ".join(op.name for op in defined)
+        if not name:
+            one = f"{module}::{defined[0].schema.name}"
+            raise OperatorNotFoundError(f"name one operator of the file: {one}. It defines: {known}.")
+        advice = did_you_mean(name, [op.schema.name for op in defined])
         raise OperatorNotFoundError(f"{module} defines no operator {name!r}.{advice} It defines: {known}.")
     return fitting[0]
 

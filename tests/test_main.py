@@ -262,6 +262,33 @@ def test_a_name_that_a_file_does_not_define_is_refused(library, capsys):
     )
 
 
+def test_an_operator_is_found_by_the_name_of_its_function(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("by_function.py").write_text(
+        "import numpy as np\nimport dispatch\n"
+        "@dispatch.custom_op('by_function::halve_all', mutates_args=())\n"
+        "def half(x: np.ndarray) -> np.ndarray: return x / 2\n"
+    )
+    assert command.main(["explain", "./by_function.py::half"]) == 0
+    assert capsys.readouterr().out.startswith("by_function::halve_all(Tensor x) -> Tensor")
+
+
+def test_a_file_without_a_name_asks_for_one(library, capsys):
+    assert command.main(["explain", f"./{library}.py"]) == 1
+    assert capsys.readouterr().err == (
+        f"npdispatch: name one operator of the file: ./{library}.py::double_. It defines: {library}::double_, {library}::halve.\n"
+    )
+
+
+def test_a_file_that_is_no_python_is_told_with_its_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("no_python.py").write_text("def f(:\n")
+    assert command.main(["list", "./no_python.py"]) == 1
+    assert capsys.readouterr().err == (
+        "npdispatch: importing ./no_python.py raised SyntaxError: invalid syntax (no_python.py, line 1)\n"
+    )
+
+
 @pytest.mark.parametrize("text", ["1 / 0", "import sys; sys.exit(3)"])
 def test_a_file_that_raises_is_told_with_its_line_and_no_traceback(tmp_path, monkeypatch, capsys, text):
     monkeypatch.chdir(tmp_path)

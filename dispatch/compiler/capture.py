@@ -11,8 +11,9 @@ import numpy as np
 from ..core import Tensor, active_mode
 from ..core.pytree import items_of, leaves
 from ..errors import ArgumentError, TracingError, kind_of, listening
-from ..graph import AliasAnalysis, Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
-from ..graph.passes import MOST_BYTES
+from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
+from ..graph.body import Body
+from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
 from ..layers.functionalize import functionalize
 from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
@@ -25,6 +26,7 @@ from .reached import Guard, Reached, loud
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
+CLEAR = frozenset({Node, int, float, bool, str, complex, type(None), type(Ellipsis), np.dtype})  # what holds no array
 MOST_COMPARED = 1 << 16  # bytes of captured arrays that are compared where Python decides by their data, 5 us
 
 
@@ -191,7 +193,7 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     _check(graph)
     quiet = False
     if not given.wrapped:  # else a gradient would be summed in another order
-        graph, quiet = _smaller(graph, options)
+        quiet = _make_smaller(graph, options)
     decided = tuple([i for i in floats if numbers[i].used or not SEEN_BY_NUMPY])
     return bound(call, graph, decided, as_inputs, quiet, options)
 
@@ -209,7 +211,8 @@ def bound(
         guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
     if not as_inputs and options.captured != "constant":
         guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in call.captured()]
-    written = _written_inputs(graph)
+    aliases = AliasAnalysis(graph, apart=True)
+    written = tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
     for i in written:
         if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
@@ -221,7 +224,7 @@ def bound(
         captured=paths[len(given.values) :],
         fixed=[paths[i] for i in decided],
         written=written,
-        repeatable=is_repeatable(graph),
+        repeatable=is_repeatable(graph, aliases),
         wrapped=given.wrapped,
         decided=decided,
         as_inputs=as_inputs,
@@ -229,16 +232,17 @@ def bound(
     )
 
 
-def _smaller(graph: Graph, options: Options) -> tuple[Graph, bool]:
-    """Return a graph with fewer calls, and whether calls were left out, which then neither raise nor call.
+def _make_smaller(graph: Graph, options: Options) -> bool:
+    """Leave out calls of a graph; return whether any were, which then neither raise nor call.
 
-    It is the graph as it is where NumPy is told to raise or to call.
+    It stays as it is where NumPy is told to raise or to call.
     """
     if loud(np) != (False,):
-        return graph, False
-    first_passes = () if options.dynamic else (known_by_layout,)
-    smaller = apply(graph, *first_passes, common_subexpressions, folded, dead_code)
-    return smaller, len(smaller.nodes) != len(graph.nodes)
+        return False
+    count = len(graph.nodes)
+    change(graph, *(() if options.dynamic else (know_by_layout,)), merge_alike, fold_ours, drop_dead)
+    graph.lint()
+    return len(graph.nodes) != count
 
 
 @contextmanager
@@ -252,14 +256,22 @@ def warned_of(found: list[str]) -> Iterator[None]:
 def _check(graph: Graph) -> None:
     """Raise if a graph holds what it was traced with where it would need what it is called with."""
     for node in graph.nodes:
-        for x in leaves(node.args):
-            if isinstance(x, Tensor):
-                raise TracingError(f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument.")
-        if node.kind == "call" and any(True for _ in nodes_in(node.args)) and (value := _plain_value(node.value)) is not None:
-            raise TracingError(
-                f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the "
-                "operator return an array of it."
-            )
+        for x in node.args:
+            if type(x) not in CLEAR:
+                _check_argument(x)
+        if node.kind == "call" and type(node.value) is not Metadata and any(True for _ in nodes_in(node.args)):
+            value = _plain_value(node.value)
+            if value is not None:
+                raise TracingError(
+                    f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the "
+                    "operator return an array of it."
+                )
+
+
+def _check_argument(argument: Any) -> None:
+    for x in leaves(argument):
+        if isinstance(x, Tensor):
+            raise TracingError(f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument.")
 
 
 def _plain_value(value: Any) -> Any:
@@ -276,12 +288,6 @@ def _at(node: Node) -> str:
     return "" if node.source is None else f" in {node.source}"
 
 
-def _written_inputs(graph: Graph) -> tuple[int, ...]:
-    """Return the numbers of the inputs that a graph writes to."""
-    aliases = AliasAnalysis(graph, apart=True)
-    return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
-
-
 def _overlaps_itself(x: np.ndarray) -> bool:
     """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
     taken = x.itemsize
@@ -292,27 +298,25 @@ def _overlaps_itself(x: np.ndarray) -> bool:
     return False
 
 
-def folded(graph: Graph) -> Graph:
+def fold_ours(graph: Body, aliases: AliasAnalysis) -> None:
     """Compute what is made of constants by this package's operators; a user's kernel may be another when the graph runs."""
-    return constant_folding(graph, only=runs_as_ours)
+    fold(graph, aliases, only=runs_as_ours)
 
 
-def known_by_layout(graph: Graph) -> Graph:
-    """Return the graph with constants in place of calls that read only a layout, such as `ones_like(x)`.
+def know_by_layout(graph: Body, aliases: AliasAnalysis) -> None:
+    """Put constants in place of calls that read only a layout, such as `ones_like(x)`.
 
-    The seed of a gradient is such a call. `constant_folding` then computes the steps of the gradient that depend on no data.
+    The seed of a gradient is such a call. `fold` then computes the steps of the gradient that depend on no data.
     """
-
-    def known(new: Graph, node: Node, args: tuple[Any, ...]) -> Node:
-        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value) and runs_as_ours(node.op):
-            first, *rest = node.args
-            if type(first) is Node and _is_small(first.value) and not any(True for _ in nodes_in(rest)):
-                value = node.op.whole(np.empty(first.value.shape, first.value.dtype), *rest)
-                if isinstance(value, np.ndarray) and (value.shape, value.strides) == (node.value.shape, node.value.strides):
-                    return new.constant(value, node.value, node.name)
-        return new.like(node, args)
-
-    return graph.rebuilt(known)
+    for node in graph.nodes:
+        if node.op is None or Tag.metadata not in node.op.tags or not _is_small(node.value) or not runs_as_ours(node.op):
+            continue
+        first, *rest = node.args
+        if type(first) is Node and _is_small(first.value) and not any(True for _ in nodes_in(rest)):
+            value = node.op.whole(np.empty(first.value.shape, first.value.dtype), *rest)
+            if isinstance(value, np.ndarray) and (value.shape, value.strides) == (node.value.shape, node.value.strides):
+                node.kind, node.op, node.args, node.source = "constant", None, (), None
+                graph.constants[node.name] = value
 
 
 def _is_small(value: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.collector import collector_paused
 from ..core.source import levels_out, raised_at
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import (
@@ -75,7 +76,8 @@ class Compiled(Caller):
             if values is not None:
                 entry.hits += 1
                 return self._run(entry, values, args, keywords)
-        made = self._traced(args, keywords)
+        with collector_paused():  # from the walk to the program: between them it would look through all that was made so far
+            made = self._traced(args, keywords)
         if made is None:
             return self._f(*args, **keywords)
         if made.run is None:
@@ -329,7 +331,8 @@ def compile(  # noqa: A001  torch's name
     mode : {"exact", "fast"}, optional
         `"exact"`, the default, calls the operators again. `"fast"` hands what an engine computes as NumPy does to that engine:
         to torch's compiler, else to JAX. Its results are held to those of NumPy on the first call, to 1e-9 of the largest
-        number of an array (1e-4 in single precision), and where they differ the calls are replayed, with a warning.
+        number of an array (1e-4 in single precision), and where they differ the calls are replayed, with a warning. So are
+        those that the replay runs faster on that call, without a warning.
     backend : str or callable, optional
         The engine for `mode="fast"`, which it implies: the name of a registered backend, or a function like those that
         `register_backend` takes.

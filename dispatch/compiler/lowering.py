@@ -9,11 +9,12 @@ from ..core import OpOverload, Program, Slot
 from ..core.collector import collector_paused
 from ..core.pytree import mapped
 from ..errors import GraphError
-from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in, reinplace
+from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.interpreter import lent
 from ..graph.liveness import last_uses
 from ..graph.passes import may_raise
 from ..graph.plain_calls import PlainCalls
+from ..graph.reinplace_pass import reinplaced
 
 Layout = tuple[Any, ...]
 PLAIN = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis), np.dtype, OpOverload})  # no containers
@@ -45,23 +46,26 @@ def in_place(graph: Graph) -> Graph:
 
     Then nothing has happened yet where the graph raises, and the function itself can say what does.
     """
-    done = reinplace(graph)
-    return reinplace(graph, inputs=False) if is_repeatable(graph) and not is_repeatable(done) else done
+    done = reinplaced(graph)
+    return done if done is graph or is_repeatable(done) or not is_repeatable(graph) else reinplaced(graph, inputs=False)
 
 
-def is_repeatable(graph: Graph) -> bool:
+def is_repeatable(graph: Graph, aliases: AliasAnalysis | None = None) -> bool:
     """Whether nothing has happened yet where a graph raises: no call that may raise comes after one that writes to an input.
 
-    A custom operator's kernel is not looked into: it may do something else than to return values.
+    A custom operator's kernel is not looked into: it may do something else than to return values. `aliases` is an analysis
+    with inputs apart, where there is one already.
     """
-    aliases = AliasAnalysis(graph, apart=True)
-    inputs, writes = {aliases.of(x) for x in nodes_in(graph.inputs)}, False
-    for node in graph.nodes:
-        if node.op is None:
-            continue
-        if node.op.schema.namespace != "np" or (writes and not _is_whole_write(node) and may_raise(node)):
+    if not all([op is None or op.schema.namespace == "np" for op in {node.op for node in graph.nodes}]):
+        return False
+    aliases = AliasAnalysis(graph, apart=True) if aliases is None else aliases
+    inputs = {aliases.of(x) for x in nodes_in(graph.inputs)}
+    writing = {node for node in aliases.written_by if not inputs.isdisjoint(aliases.writes(node))}
+    written = False
+    for node in graph.nodes if writing else ():
+        if written and node.op is not None and not _is_whole_write(node) and may_raise(node):
             return False
-        writes = writes or not inputs.isdisjoint(aliases.writes(node))
+        written = written or node in writing
     return True
 
 

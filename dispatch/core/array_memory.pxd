@@ -1,6 +1,7 @@
 """What the compiled part of the layers reads of arrays' memory."""
 cimport numpy as cnp
 
+cdef tuple shape_of(cnp.ndarray x)
 cpdef object inexact_layout(x)
 cpdef bint has_layout(x, tuple layout) except -1
 cpdef object owned(x)

@@ -328,11 +328,6 @@ cdef object row_taken_off(object x, rank_t *rank, list data):
     """A list or tuple with the wrappers of a rank taken off; `data` gets what was kept beside each, if any was."""
     cdef list found
     cdef bint own = False, same = True
-    for item in x:
-        if not (is_plain(<PyObject *>item) or is_exact(<PyObject *>item)):
-            break
-    else:
-        return list(x) if type(x) is list else x
     found = []
     for item in x:
         if is_plain(<PyObject *>item) or is_exact(<PyObject *>item):
@@ -356,22 +351,30 @@ cdef tuple taken_off(object whole, tuple args):
     cdef Wrapped like = None
     cdef Py_ssize_t i, n = len(args)
     cdef rank_t rank
+    cdef bint all_plain
     cdef list parts
     cdef rank_t low = 0                     # the first 64 bits of `own`; hardly an operator has more arguments
+    cdef rank_t plain = 0                   # which of these are rows of numbers and arrays, as a shape is
     cdef object own = 0
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
-    for x in args:
+    for i in range(n):
+        x = args[i]
         if is_wrapped(<PyObject *>x):       # the usual case: walking is for containers
             if like is None or (<Wrapped>x).rank > like.rank:
                 like = <Wrapped>x
         elif is_row(<PyObject *>x):
+            all_plain = i < 64
             for item in x:
-                if is_wrapped(<PyObject *>item):
-                    if like is None or (<Wrapped>item).rank > like.rank:
-                        like = <Wrapped>item
-                elif not (is_plain(<PyObject *>item) or is_exact(<PyObject *>item)):
+                if is_plain(<PyObject *>item) or is_exact(<PyObject *>item):
+                    continue
+                all_plain = False
+                if not is_wrapped(<PyObject *>item):
                     like = highest(item, like, WRAPPED)
+                elif like is None or (<Wrapped>item).rank > like.rank:
+                    like = <Wrapped>item
+            if all_plain:
+                plain |= <rank_t>1 << i
         elif not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
             like = highest(x, like, WRAPPED)
     rank = like.rank if like is not None else 0
@@ -383,27 +386,26 @@ cdef tuple taken_off(object whole, tuple args):
             Py_INCREF(None)
             PyTuple_SET_ITEM(data, i, None)
             continue
-        parts = None
+        kept = None
         if is_wrapped(<PyObject *>x):
-            item = value_at(x, &rank)
+            item, kept = value_at(x, &rank), data_at(x, &rank)
+        elif i < 64 and plain >> i & 1:
+            item = list(x) if type(x) is list else x
         elif is_row(<PyObject *>x):
             parts = []
             item = row_taken_off(x, &rank, parts)
+            kept = parts if parts else None
         else:
-            item = mapped(x, value_at, &rank)
+            item, kept = mapped(x, value_at, &rank), mapped(x, data_at, &rank, list_unless_empty)
         Py_INCREF(item)
         PyTuple_SET_ITEM(values, i, item)
-        if parts is not None:
-            item = parts if parts else None
-        else:
-            item = data_at(x, &rank) if is_wrapped(<PyObject *>x) else mapped(x, data_at, &rank, list_unless_empty)
-        if item is not None:
+        if kept is not None:
             if i < 64:
                 low |= <rank_t>1 << i
             else:
                 own = own | ONE << i
-        Py_INCREF(item)
-        PyTuple_SET_ITEM(data, i, item)
+        Py_INCREF(kept)
+        PyTuple_SET_ITEM(data, i, kept)
     found = thread_state().settings[key_at(rank)]
     value = None if found == NULL else <object>found
     own = low if n <= 64 else own | low

@@ -4,8 +4,9 @@ A pass returns a new graph and does not change its argument. The results are the
 nodes than before. A call that writes, returns nothing, draws random numbers, has an effect or takes a handle stays, and such
 calls keep their order.
 
-Each pass changes a copy, and asks one analysis of what shares memory. Passes that `apply` runs one after the other have the
-copy and the analysis in common: dropping and merging calls makes no value share more memory than before.
+Each pass changes a copy by an edit, which asks an analysis of what shares memory. Passes that `apply` runs one after the other
+have the copy and the analysis in common, and so have the edits of one `change`: dropping and merging calls makes no value share
+more memory than before.
 """
 
 from collections.abc import Callable
@@ -71,7 +72,7 @@ Edit = Callable[[Any, AliasAnalysis], None]
 
 def _edits(passes: tuple[Callable[..., Any], ...]) -> list[Edit]:
     """Return what the passes of this module do that come first, as far as these go."""
-    known: list[tuple[Any, Edit]] = [(dead_code, _drop_dead), (common_subexpressions, _merge), (constant_folding, _fold)]
+    known: list[tuple[Any, Edit]] = [(dead_code, drop_dead), (common_subexpressions, merge_alike), (constant_folding, fold)]
     found = []
     for each in passes:
         edit = next((edit for own, edit in known if own is each), None)
@@ -84,10 +85,15 @@ def _edits(passes: tuple[Callable[..., Any], ...]) -> list[Edit]:
 def _edited(graph: G, *edits: Edit) -> G:
     """Return a copy of a graph with some changes."""
     new = graph.copy()
-    aliases = AliasAnalysis(new)
-    for edit in edits:
-        edit(new, aliases)
+    change(new, *edits)
     return new
+
+
+def change(graph: Body, *edits: Edit) -> None:
+    """Make edits in a graph itself, one after the other, with one analysis of what shares memory."""
+    aliases = AliasAnalysis(graph)
+    for edit in edits:
+        edit(graph, aliases)
 
 
 def dead_code(graph: G) -> G:
@@ -113,10 +119,11 @@ def dead_code(graph: G) -> G:
     >>> dead_code(dispatch.make_fx(f)(np.ones(3))).nodes
     [x, sin]
     """
-    return _edited(graph, _drop_dead)
+    return _edited(graph, drop_dead)
 
 
-def _drop_dead(graph: Body, aliases: AliasAnalysis) -> None:
+def drop_dead(graph: Body, aliases: AliasAnalysis) -> None:
+    """The edit of `dead_code`."""
     live = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
     kept = []
     for node in reversed(graph.nodes):
@@ -161,10 +168,11 @@ def common_subexpressions(graph: G) -> G:
     >>> common_subexpressions(dispatch.make_fx(lambda x: np.sin(x) * np.sin(x))(np.ones(3))).nodes
     [x, sin, multiply]
     """
-    return _edited(graph, _merge)
+    return _edited(graph, merge_alike)
 
 
-def _merge(graph: Body, aliases: AliasAnalysis) -> None:
+def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
+    """The edit of `common_subexpressions`."""
     versions: dict[Node, int] = {}  # how often each class of memory was written so far
     found: dict[tuple[Any, ...], Node] = {}  # what was computed
     stands: dict[Node, Node] = {}  # for a node that is left out, the earlier one
@@ -244,10 +252,11 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES, only: Only = None) 
     >>> graph.nodes, constant_folding(graph).nodes
     ([x, constant, sqrt, multiply], [x, sqrt, multiply])
     """
-    return _edited(graph, lambda new, aliases: _fold(new, aliases, most_bytes, only))
+    return _edited(graph, lambda new, aliases: fold(new, aliases, most_bytes, only))
 
 
-def _fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES, only: Only = None) -> None:
+def fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES, only: Only = None) -> None:
+    """The edit of `constant_folding`."""
     known = _computable(graph, aliases, most_bytes, only)
     if all(node.kind == "constant" for node in known):
         return

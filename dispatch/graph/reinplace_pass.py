@@ -10,6 +10,8 @@ may write to it, and the array itself replaces the copy:
     setitem_(y, ..., y2)
     x2 = setitem(x, ..., v)                                 x2 is v, which is new, and read no more
     x2 = setitem(x, i, getitem(x, i))                       x2 is x: the end of `x[i] *= 2`, which Python puts back
+
+It has more than 350 lines because each of these rewrites rests on the same plan, which is tested against all of them at once.
 """
 
 from collections.abc import Iterator
@@ -68,7 +70,6 @@ class Step(NamedTuple):
     scatters: tuple[Node, ...]
 
 
-@collector_paused()
 def reinplace(graph: G, inputs: bool = True) -> G:
     """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 
@@ -98,8 +99,20 @@ def reinplace(graph: G, inputs: bool = True) -> G:
     >>> [node.op.name for node in reinplace(graph).nodes if node.op]
     ['np::sin', 'np::setitem_']
     """
-    graph = _without_writes_of_itself(graph, calls := Calls())
-    return _rewritten(graph, _Plan(graph, calls, inputs))
+    done = reinplaced(graph, inputs)
+    return graph.copy() if done is graph else done
+
+
+@collector_paused()
+def reinplaced(graph: G, inputs: bool = True) -> G:
+    """Return what `reinplace` does, and the graph itself where nothing in it is done in place."""
+    calls = Calls()
+    used = {node.op for node in graph.nodes}
+    if not any([calls[op].may_write or calls[op].name == WRITTEN for op in used if op is not None]):
+        return graph
+    graph = _without_writes_of_itself(graph, calls)
+    plan = _Plan(graph, calls, inputs)
+    return _rewritten(graph, plan) if plan.steps or plan.moved or plan.paths else graph
 
 
 class _Plan:

@@ -24,9 +24,12 @@ def with_layout(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
     defaults = [default[0] if default else None for default in op.arguments.defaults]
 
     def run(*args: Any, **keywords: Any) -> Any:
+        made = function(*args, **keywords)
+        if isinstance(made, Tensor) and len(made.shape) < 2:
+            return made
         positional = [*args, *defaults[len(args) : count]]
         named = [(name, keywords.get(name, default)) for name, default in zip(names, defaults[count:], strict=True)]
-        return laid_out_by(kernel, function(*args, **keywords), positional, tuple(named))
+        return laid_out_by(kernel, made, positional, tuple(named))
 
     return run
 

@@ -41,6 +41,7 @@ from ..operators.registry import note_own_rules, ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
 from .composite_layouts import fake_laid_out, with_layout
+from .infix import closed_where
 from .result_layouts import (
     as_shape,
     axes_of,
@@ -367,14 +368,5 @@ def composite(
             if name not in closed:
                 op.register_at(layer.key, run)
             elif closed_for is not None:
-                op.register_at(layer.key, _closed_for(closed_for, layer.lower(op, closed.pop(name)), run))
+                op.register_at(layer.key, closed_where(closed_for, layer.lower(op, closed.pop(name)), run))
     return complete(op, **closed)
-
-
-def _closed_for(applies: Rule, kernel: Rule, function: Rule) -> Rule:
-    def choosing(*args: Any, **keywords: Any) -> Any:
-        if not keywords:
-            return kernel(*args) if applies(*args) else function(*args)
-        return kernel(*args, *keywords.values()) if applies(*args, **keywords) else function(*args, **keywords)
-
-    return choosing

@@ -53,8 +53,9 @@ cdef class Entry:
 
     cdef object run(self, tuple args, dict keywords):
         cdef bint fits = self.fewest <= len(args) <= self.most
-        for name, x in (keywords if fits else {}).items():
-            fits = fits and x is not NO_VALUE and name in self.known
+        if fits and keywords:
+            for name, x in keywords.items():
+                fits = fits and x is not NO_VALUE and name in self.known
         if fits:
             try:
                 return self.op(*args, **keywords) if keywords else self.op(*args)
@@ -166,3 +167,12 @@ def method(call not None, op=None):
     def method(self, *args, **keywords):
         return call(self, *args, **keywords) if args or keywords else alone(self)
     return method
+
+
+def closed_where(applies not None, kernel not None, function not None):
+    """The kernel of a composite at a layer's key: its closed rule's, where that applies to the arguments, else the function."""
+    def choosing(*args, **keywords):
+        if not keywords:
+            return kernel(*args) if applies(*args) else function(*args)
+        return kernel(*args, *keywords.values()) if applies(*args, **keywords) else function(*args, **keywords)
+    return choosing

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..core import OpOverload
+from ..core.array_memory import reshaped as reshaped_array
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators import prims
@@ -46,13 +47,9 @@ def as_numpy(x: Any) -> Any:
     return x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)[()]
 
 
-def _reshape(x: Any, shape: Any) -> Any:
-    return (x if type(x) is np.ndarray else as_numpy(x)).reshape(shape)
-
-
 def _fake_reshape(x: Any, shape: Any) -> Any:
     if not isinstance(x, FakeTensor):
-        return _reshape(x, shape)
+        return reshaped_array(x, shape)
     new = filled(x.shape, plain(shape))
     strides = reshaped(layout_of(x), new)
     return fake_tensor(new, x.dtype, strides, x.device, x.mode, None if strides is None else x)
@@ -146,7 +143,7 @@ def _batched_broadcast_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[
 
 reshape: OpOverload = row(
     "reshape(Tensor(a) x, int[1] shape) -> Tensor(a)",
-    numpy=_reshape,
+    numpy=reshaped_array,
     fake=_fake_reshape,
     autograd=pullbacks(x=lambda g, x_shape: reshape(g, x_shape)),
     jvp=linear("x"),

@@ -65,7 +65,7 @@ def load(module: str) -> str:
     except DispatchError:
         raise
     except (Exception, SystemExit) as error:
-        at = raised_at(error)
+        at = "" if isinstance(error, SyntaxError) else raised_at(error)  # whose words have its line
         text = f"importing {module} raised {type(error).__name__}: {error}" + (f"\n    {at}" if at else "")
         raise ImportError(text) from error
     finally:

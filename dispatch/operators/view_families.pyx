@@ -9,11 +9,19 @@ from cpython.object cimport PyObject
 from ..core.arrays cimport is_exact, owner_of
 from ..core.tensor cimport Wrapped
 
-from weakref import ref
-
 from ..core.pytree import arrays
 
 cnp.import_array()
+
+cdef extern from *:
+    """
+    /* Whether what a weak reference was to is gone: no call, and no reference to it for a moment. */
+    static inline int dispatch_is_gone(PyObject *reference) {
+        return ((PyWeakReference *)reference)->wr_object == Py_None;
+    }
+    """
+    bint is_gone "dispatch_is_gone"(PyObject *reference) noexcept
+    object PyWeakref_NewRef(object, PyObject *)
 
 cdef enum:
     FEW = 8                                 # views that are noted before the first look at which of them are gone
@@ -26,9 +34,14 @@ cdef class Family:
         self.views, self.limit = [], FEW
 
     cdef int add(self, view) except -1:
-        self.views.append(ref(view))
-        if len(self.views) > self.limit:    # doubled since the last look
-            self.views = [x for x in self.views if x() is not None]
+        cdef Py_ssize_t n = len(self.views)
+        reference = PyWeakref_NewRef(view, NULL)
+        if n and is_gone(<PyObject *>self.views[n - 1]):   # as in a loop that takes one view after the other
+            self.views[n - 1] = reference
+            return 0
+        self.views.append(reference)
+        if n >= self.limit:                 # doubled since the last look
+            self.views = [x for x in self.views if not is_gone(<PyObject *>x)]
             self.limit = 2 * len(self.views) + FEW
         return 0
 
@@ -94,12 +107,12 @@ def viewing_kernel(op, tuple more not None, kernel not None, type cls not None, 
         base = <PyObject *>cnp.PyArray_BASE(seen)
         if mutable:                         # a layer may run it on copies, and they may share memory all the same
             if out is not x and (<Wrapped>out).rank == (<Wrapped>x).rank:
-                join(out, x, op, args + more, place, -1, 0)
+                join(out, x, op, args + more if more else args, place, -1, 0)
         elif base == NULL and seen is not whole:
             return out                      # a new array
         elif out is not x and (<Wrapped>out).rank == (<Wrapped>x).rank and (
                 base == <PyObject *>whole or owner_of(<PyObject *>seen) == owner_of(<PyObject *>whole)):
-            join(out, x, op, args + more, place, -1, 0)
+            join(out, x, op, args + more if more else args, place, -1, 0)
         return out
 
     return viewing

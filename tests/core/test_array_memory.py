@@ -1,6 +1,7 @@
 """What is read of arrays' memory and changed in it, held against NumPy."""
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -21,6 +22,7 @@ from dispatch.core.array_memory import (
     is_held,
     no_sequence,
     owned,
+    reshaped,
     rewrite,
     set_rewritable,
     settled,
@@ -216,6 +218,40 @@ def test_an_array_is_held_until_the_last_view_and_the_last_view_of_a_view_are_go
     x.flags.writeable = False
     assert held(x) is None
     Hold.__new__(Hold)  # of nothing, and it ends
+
+
+def test_of_many_arrays_each_is_held_by_itself_whatever_the_order_in_which_they_are_let_go():
+    rng = np.random.default_rng(0)
+    arrays = [np.zeros(1) for _ in range(3000)]
+    views = {}
+    for i in [*rng.permutation(3000), *rng.integers(0, 3000, 6000)]:
+        if i in views:
+            del views[i]
+        else:
+            views[i] = held(arrays[i])
+    assert [is_held(x) for x in arrays] == [i in views for i in range(3000)]
+    assert [x.flags.writeable for x in arrays] == [i not in views for i in range(3000)]
+    assert all(view.base.array is arrays[i] for i, view in views.items())
+    views.clear()
+    assert not any(map(is_held, arrays))
+
+
+@pytest.mark.parametrize("shape", [(), (3, 2), (-1,), 6, [2, 3], (1, -1, 1), (np.int64(6),), (4,), (-1, -1), None, "a", (2.0, 3), (0, -1)])
+@pytest.mark.parametrize(
+    "x", [np.arange(6), np.arange(12.0)[::2], np.zeros((2, 3), order="F"), np.float64(2), 2, 1j, np.zeros(0), np.zeros(6).view(np.recarray)]
+)
+def test_reshaped_is_numpy_s_method(x, shape):
+    array = x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)[()]
+    try:
+        expected = array.reshape(shape)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            reshaped(x, shape)
+        return
+    got = reshaped(x, shape)
+    assert (type(got), got.shape, got.strides, got.dtype) == (type(expected), expected.shape, expected.strides, expected.dtype)
+    assert np.array_equal(got, expected)
+    assert np.shares_memory(got, array) == np.shares_memory(expected, array)
 
 
 def test_a_hold_keeps_the_class_of_an_array(tmp_path):

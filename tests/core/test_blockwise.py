@@ -295,6 +295,15 @@ def test_a_mode_sees_each_call():
     assert [line.split()[0] for line in told.getvalue().splitlines()] == ["np::sin", "np::exp", "np::multiply"]
 
 
+def test_integers_to_negative_powers_raise_in_each_call():
+    x, y = np.arange(1, 40), np.full(39, 2)
+    f = dispatch.compile(lambda x, y: (x + 1) ** y * 2, fullgraph=True)
+    assert np.array_equal(f(x, y), (x + 1) ** y * 2)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Integers to negative integer powers are not allowed"):
+            f(x, -y)
+
+
 F8 = np.dtype("f8")
 LINE = F8, (5,), (8,)
 PLACES = [("given", 0, LINE, 1, 0, ()), ("known", -1, np.array(2.0), 0, 0, ()), ("made", 1, LINE, 1, 0, (0,))]

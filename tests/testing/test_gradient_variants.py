@@ -90,3 +90,9 @@ def test_integers_that_say_where_keep_the_sizes_of_the_sample():
         fake=lambda x, p, q: np.empty_like(x), backward=lambda ctx, g: (g[ctx.inverse], None, None), setup=setup,
     )  # fmt: skip
     opcheck(op, (t(W), places, inverse), isolate=False)
+
+
+def test_a_kernel_that_approximates_near_the_sample_is_not_judged_far_from_it():
+    op = define(lambda x: x - x**3 / 6, backward=lambda g, x: g * np.cos(x))
+    report = opcheck(op, (t(np.linspace(-0.1, 0.1, 5)),), test_utils="test_gradients", isolate=False, raise_exception=False)
+    assert not report.failures, report

@@ -28,15 +28,18 @@ class Registered(NamedTuple):
     make: Backend
     claims: Callable[[Node], bool]
 
-    def program(self, graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-        """Return the program of a graph: the backend runs what it claims, verified on the first call, the replay the rest."""
+    def program(self, graph: Graph, metadata: list[Metadata], chooses: bool = False) -> Callable[..., Any]:
+        """Return the program of a graph: the backend runs what it claims, verified on the first call, the replay the rest.
+
+        If it `chooses`, the backend runs only what it runs faster than the replay.
+        """
         if any(node.op is not None and node.op.schema.namespace != "np" and origin_of(node.op) for node in graph.nodes):
             return replay(graph, metadata)  # it writes, and may raise then: what it has written is to be seen
         graph, parts = opened(graph, self.claims), []
         for part in divided(graph, self.claims):
             if part.engine:
                 run = self.make(part.graph, [node.value for node in nodes_in(part.graph.inputs)])
-                parts.append((part, Verified(self.name, part.graph, run, replay(part.graph, [])).run))
+                parts.append((part, Verified(self.name, part.graph, run, replay(part.graph, []), chooses).run))
             else:
                 parts.append((part, [replay(part.graph, [])]))
         return joined(graph, parts)
@@ -146,13 +149,14 @@ def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
 def fastest(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """Return the program of the engine that `mode="fast"` chooses: torch with a C++ compiler, else JAX, else the replay.
 
+    Its parts are timed on the first call, and those that the replay runs faster are replayed: nobody has named the engine.
     A graph with a loop goes to JAX where that is there: it has loops, and torch has none.
     """
     has_loop = any(type(x) is Subgraph for node in graph.nodes for x in node.args)
     if _is_there("torch") and not (has_loop and _is_there("jax")) and shutil.which(os.environ.get("CXX", "g++")):
-        return _backends["torch"].program(graph, metadata)
+        return _backends["torch"].program(graph, metadata, chooses=True)
     if _is_there("jax"):
-        return _backends["jax"].program(graph, metadata)
+        return _backends["jax"].program(graph, metadata, chooses=True)
     warnings.warn(
         "compile(mode='fast') found no engine, and calls are replayed as with mode='exact'. Install torch and a C++ compiler, "
         "or JAX: pip install 'npdispatch[torch]'.",

@@ -9,14 +9,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from ...core.array_memory cimport held, unwritable, unwritten
+from ...core.array_memory cimport held, shape_of, unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
 from ...core.python cimport is_plain
 from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
-from .node cimport Output, Pull
+from .node cimport Output, Pull, edges_of
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
 from ...core.array_memory import inexact_layout, writable
@@ -26,7 +26,6 @@ from ..opaque_rules import marks
 from ..opaque_rules import stand_ins as _stand_ins
 from .batched_backward import at_once
 from .grad_mode import outside_rules
-from .node import edges_of
 from .opaque_backward import as_one, asks, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
@@ -105,9 +104,18 @@ cdef class Plan:
 
 
 cdef object layout_or_layouts(x, layout):
+    """The layout of an array; of a list a tuple of them, which the collector need not look at."""
     if isinstance(x, cnp.ndarray):
-        return (<object>x).shape, (<cnp.ndarray>x).descr
-    return type(x)([layout_or_layouts(item, layout) for item in x]) if type(x) in LISTS else layout(x)
+        return shape_of(<cnp.ndarray>x), (<cnp.ndarray>x).descr
+    if type(x) is not list and type(x) is not tuple:
+        return layout(x)
+    cdef Py_ssize_t i, n = len(x)
+    cdef tuple found = PyTuple_New(n)
+    for i in range(n):
+        item = layout_or_layouts(x[i], layout)
+        Py_INCREF(item)
+        PyTuple_SET_ITEM(found, i, item)
+    return found
 
 
 cdef object protected(x):

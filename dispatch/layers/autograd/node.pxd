@@ -57,3 +57,4 @@ cdef class Pull:
 cdef void hide(Node node) noexcept
 cdef bint is_inert(x) noexcept
 cdef bint are_hidden(tuple edges) noexcept
+cpdef tuple edges_of(data)

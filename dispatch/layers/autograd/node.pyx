@@ -15,6 +15,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
+from ...core.arrays cimport is_exact
+from ...core.python cimport is_plain
+
 from ...errors import GradientError
 from .gradient_hooks import Handle, check_hook, hooked
 from .visualize import dot, kept_bytes, layouts_of
@@ -87,7 +90,7 @@ cdef void show_since(long long order) noexcept:
 
 cdef bint is_inert(x) noexcept:
     """Whether nothing that the collector looks at can be reached from `x`."""
-    if not PyObject_IS_GC(<PyObject *>x):
+    if is_plain(<PyObject *>x) or is_exact(<PyObject *>x) or not PyObject_IS_GC(<PyObject *>x):
         return True
     if type(x) is tuple:
         for item in <tuple>x:
@@ -361,6 +364,21 @@ cdef list flat(data):
     return found
 
 
-def edges_of(data):
+cdef Py_ssize_t put_edges(data, tuple found, Py_ssize_t n) except -1:
+    """Put the edges in `data` into a tuple from place n on, or into none, and return the place after the last."""
+    for item in data:
+        if type(item) is list:
+            n = put_edges(item, found, n)
+        elif item is not None:
+            if found is not None:
+                Py_INCREF(item)
+                PyTuple_SET_ITEM(found, n, item)
+            n += 1
+    return n
+
+
+cpdef tuple edges_of(data):
     """The edges among what was kept beside the arguments, lists flattened."""
-    return tuple([edge for edge in flat(data) if edge is not None])
+    cdef tuple found = PyTuple_New(put_edges(data, None, 0))
+    put_edges(data, found, 0)
+    return found

@@ -18,7 +18,7 @@ from ...core import (
     is_of_registered_class,
     note_request,
 )
-from ...core.array_memory import set_rewritable
+from ...core.array_memory import has_layout, set_rewritable
 from ...core.pytree import leaves, paths
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, check_flag, kind_of
@@ -129,7 +129,11 @@ class TrackedTensor(Tensor):
         if retain_graph is not None or create_graph is not False:
             retain_graph = None if retain_graph is None else check_flag(retain_graph, "retain_graph")
             create_graph = check_flag(create_graph, "create_graph")
-        seed = one(self) if gradient is None and not self.kept.layout[0] else seed_of(self, gradient)
+        layout = self.kept.layout
+        if type(gradient) is np.ndarray and has_layout(gradient, layout):
+            seed = gradient  # the usual one
+        else:
+            seed = one(self) if gradient is None and not layout[0] else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
             add_at(inputs, (self.kept,), (seed,), self.level, keep, create_graph)
@@ -356,10 +360,8 @@ def path_of(x: Any, place: int) -> str:
 
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
     """Return the gradient that a backward begins with."""
-    if type(gradient) is np.ndarray:
-        shape, dtype = x.kept.layout
-        if gradient.dtype is dtype and gradient.shape == shape:
-            return gradient  # the usual one, spared a microsecond
+    if type(gradient) is np.ndarray and has_layout(gradient, x.kept.layout):
+        return gradient  # the usual one, spared a microsecond
     if gradient is None:
         if x.shape:
             raise GradientError(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...autodiff.rules.partials import conjugated
+from ...core import Tensor
 from ...errors import GradientError
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
@@ -168,7 +169,8 @@ raw_qr = row(
 
 def numpys_svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """`np.linalg.svd`."""
-    a = as_value(a)
+    if not isinstance(a, Tensor):
+        a = as_value(a)
     if hermitian:
         return _of_hermitian(a) if compute_uv else getitem(sort(absolute(eigvalsh(a))), (Ellipsis, slice(None, None, -1)))
     if not compute_uv:

@@ -16,6 +16,7 @@ two eigenvalues or singular values are equal, their vectors have no derivative, 
 the values alone is right.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ def _svdvals_pullback(g: Any, a: Any) -> Any:
 
 svdvals = of_matrices(
     "linalg_svdvals(Tensor a) -> Tensor",
-    lambda a: _NUMPY_SVD(a, compute_uv=False),
+    partial(_NUMPY_SVD, compute_uv=False),
     lambda m, n: [(smaller(m, n),)],
     square=False,
 )
@@ -216,7 +217,14 @@ def _qr(a: Any) -> Any:
     return q, concatenate([r, rest], -1)
 
 
-qr = composite("linalg_qr(Tensor a) -> (Tensor, Tensor)", _qr, numpy=lambda a: tuple(np.linalg.qr(a)), laid_out=True)
+qr = composite(
+    "linalg_qr(Tensor a) -> (Tensor, Tensor)",
+    _qr,
+    numpy=lambda a: tuple(np.linalg.qr(a)),
+    laid_out=True,
+    closed_for=lambda a: len(a.shape) > 1 and a.shape[-2] >= a.shape[-1],
+    autograd=pullbacks(a=qr_pullback),
+)
 
 
 FUNCTIONS: dict[Any, Any] = dict([

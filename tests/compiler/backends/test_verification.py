@@ -1,12 +1,13 @@
 """What an engine gives on its first call is held to NumPy; where it differs, the calls are replayed, with a warning."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import dispatch
-from dispatch.compiler.backends.verification import alike, empty
+from dispatch.compiler.backends.verification import Verified, alike, empty
 from dispatch.errors import PerformanceWarning
 
 WARNED = r"^compile: the backend 'made' does not run a part of 2 nodes, which is replayed: "
@@ -54,6 +55,25 @@ def test_an_engine_that_agrees_runs_alone():
     np.testing.assert_array_equal(run(np.ones(3)), np.exp(np.ones(3)))
     assert not np.array_equal(run(np.ones(3)), np.exp(np.ones(3)))
     assert len(runs) == 2
+
+
+@pytest.mark.parametrize("chooses", [False, True])
+@pytest.mark.parametrize("costs", [(1.0, 2.0), (2.0, 1.0)])
+def test_what_chooses_runs_the_faster_of_the_two(monkeypatch, chooses, costs):
+    now, (x,) = [0.0], [np.ones(3)]
+
+    def taking(cost):
+        def run(x):
+            now[0] += cost
+            return [np.exp(x)]
+
+        return run
+
+    engine, replay = map(taking, costs)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    made = Verified("made", dispatch.make_fx(lambda x: [np.exp(x)])(x), engine, replay, chooses)
+    made(x)
+    assert made.run[0] is (replay if chooses and costs[0] > costs[1] else engine)
 
 
 def test_numbers_and_strides_become_those_of_numpy():
