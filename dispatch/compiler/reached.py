@@ -94,7 +94,7 @@ class Code(NamedTuple):
     tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
 
 
-@functools.lru_cache(None)
+@functools.lru_cache(4096)  # it keeps the code alive
 def names_in(code: types.CodeType) -> Code:
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}

@@ -1,4 +1,4 @@
-"""Rows that look at data and return their argument itself: where NumPy raises by what elements say."""
+"""Rows that return their argument unchanged, or raise as NumPy does because of the values of its elements."""
 
 from collections.abc import Callable
 from typing import Any

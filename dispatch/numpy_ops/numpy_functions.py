@@ -92,6 +92,7 @@ class Later:
 
 def load_rest() -> None:
     """Import every module of LATER."""
+    enter_rest()
     for loader in MODULES.values():
         loader()
 
@@ -445,7 +446,27 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 MODULES = {module: Loader(__package__, module) for module in LATER}
-LOADERS = {f: MODULES[module] for module, names in LATER.items() for f in map(of_numpy, names.split()) if f is not None}  # by function
-FUNCTIONS.update({function: Later(function) for function in LOADERS if not isinstance(function, np.ufunc)})
+LOADERS: dict[Any, Loader] = {}  # by function
+
+
+def enter(names: list[tuple[str, Loader]]) -> None:
+    """Enter functions of NumPy, by their names, into LOADERS and FUNCTIONS."""
+    for name, loader in names:
+        if (found := of_numpy(name)) is not None:
+            LOADERS[found] = loader
+            if not isinstance(found, np.ufunc):
+                FUNCTIONS.setdefault(found, Later(found))
+
+
+# Those in modules that NumPy imports when somebody asks for them, `fft` and `polynomial`, wait until one of them is called.
+_NAMED = [(name, MODULES[module]) for module, names in LATER.items() for name in names.split()]
+_WAITING = [(name, loader) for name, loader in _NAMED if name.partition(".")[0] not in vars(np)]
+enter([named for named in _NAMED if named not in _WAITING])
+
+
+def enter_rest() -> None:
+    """Enter what waits for a module that NumPy imports late."""
+    enter(_WAITING)
+    _WAITING.clear()
 if hasattr(np, "unstack"):  # NumPy 2.1
     FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

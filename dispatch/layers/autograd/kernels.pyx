@@ -16,7 +16,7 @@ from ...core.python cimport is_plain
 from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
-from .node cimport Output, Pull, edges_of
+from .backward_graph cimport Output, Pull, edges_of
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
 from ...core.array_memory import inexact_layout, writable

@@ -1,4 +1,4 @@
-"""A call becomes a node, and its result a wrapper that refers to it, in one step of C."""
+"""Records a call: makes its node and wraps its result, in one function in C."""
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_REFCNT
@@ -8,7 +8,7 @@ from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_unseen
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
-from .node cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
+from .backward_graph cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
 
 import numpy as np
 
