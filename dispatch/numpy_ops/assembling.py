@@ -116,7 +116,7 @@ def _insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 def _inserted_in_few(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """Return an array laid out as what np.insert makes of `x`, a stand-in of a few elements."""
-    return np.empty(x.shape, x.dtype, "F" if x.flags.fnc else "C") if axis is not None else np.ravel(x)
+    return np.empty((2,) * x.ndim, x.dtype, "F" if x.flags.fnc else "C") if axis is not None else np.ravel(x)
 
 
 insert = composite(

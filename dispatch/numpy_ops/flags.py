@@ -71,7 +71,7 @@ def refused(spelling: str, name: str, value: Any, instead: str) -> UnsupportedEr
 def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tuple[OpOverload, dict[str, Any]]:
     """Return the row that reduces chosen elements, with its arguments, where a call has `where=`, `initial=` or `mean=`."""
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
-    if mask is True or mask is None or mask is np.True_:
+    if mask is True or mask is None or (mask is np.True_ and np.ndim(bound["x"])):  # of a number NumPy's np.True_ is a mask
         mask = NO_VALUE
     if isinstance(initial, Tensor):
         raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
@@ -217,7 +217,7 @@ def like(op: OpOverload) -> Function:
     """Return `np.zeros_like` and its kin, of a row that keeps the order of the other array."""
 
     def made_like(a: Any, *args: Any, **keywords: Any) -> Any:
-        if not args and (not keywords or keywords.keys() <= _OF_ROWS):
+        if not args and (not keywords or (keywords.keys() <= _OF_ROWS and not hasattr(keywords.get("fill_value"), "shape"))):
             try:
                 return op(a, **keywords)  # the usual call
             except ArgumentError:
@@ -229,6 +229,12 @@ def like(op: OpOverload) -> Function:
         order, sizes = given.pop("order", "K"), given.get("shape")
         if order != "K" and sizes is not None:
             return in_order(call(op, a, **given), named_order(order, "K", a))
+
+
+        fill: Any = given.get("fill_value")
+        ndim = len(a.shape) if sizes is None else len(sizes) if isinstance(sizes, (tuple, list)) else 1
+        if (more := len(getattr(fill, "shape", ())) - ndim) > 0 and all(n == 1 for n in fill.shape[:more]):  # which NumPy leaves out
+            given["fill_value"] = shape.reshape(fill, fill.shape[more:])
         if order != "K":
             a = in_order(a, order)
         return call(op, a, **given)

@@ -27,8 +27,11 @@ def inexact(x: Any) -> bool:
 
 
 def instead(x: Any, value: Any) -> Any:
-    """Return the array with a value in place of nan."""
-    return where(isnan(x), ops.np.full_like(x, value), x) if inexact(x) else x
+    """Return the array with a value in place of nan, laid out as the copy is to which NumPy writes."""
+    if not inexact(x):
+        return x
+    x = ops.np.copy(x)
+    return where(isnan(x), ops.np.full_like(x, value), x)
 
 
 none_but_nan = warned("none_but_nan", "All-NaN slice encountered")

@@ -40,7 +40,7 @@ from .families import kernel_of
 from .index_parsing import ARRAY
 from .infix import Entry
 from .linalg import einsum, matmul
-from .masked import CHOOSING
+from .masked import CHOOSING, mean_into, mean_where
 from .row_arguments import as_index, as_value, call
 
 Function = Callable[..., Any]
@@ -120,6 +120,9 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
             f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
             "Leave it out and write it as an operation of its own."
         )
+    half = out is not None and op in (reduction.mean, mean_where) and bound["x"].dtype == np.float16
+    if half and bound.get("dtype") is None:
+        return result_into(spelling, mean_into(out, **bound), out)
     value = call(op, **bound)
     return value if out is None else result_into(spelling, value, out)
 

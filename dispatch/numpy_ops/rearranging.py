@@ -16,6 +16,7 @@ from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
+from ..operators.views import is_number
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
 from .families import composite, linear, undispatched
 from .index_parsing import ARRAY
@@ -63,6 +64,8 @@ def _broadcast_arrays(arrays: Any) -> list[Any]:
     shape = broadcast_shape(tuple(map(shape_of, arrays)))
     if not shape:  # nothing is broadcast, and of a number NumPy makes an array
         return [getitem(x, Ellipsis) for x in arrays]
+    # A number is made an array first, of which the result is a view: its elements share memory, and a write to one of them is refused.
+    arrays = [getitem(x, Ellipsis) if is_number(x) else x for x in arrays]
     return [x if same(shape_of(x), shape) else broadcast_to(x, shape) for x in arrays]
 
 
@@ -145,7 +148,7 @@ def _deleted_of_few(x: Any, obj: Any, axis: int | None = None) -> Any:
         return np.ravel(x)
     places = np.asarray(0 if obj is slice else obj)
     if places.size == 1 and places.dtype.kind in "iu":
-        return np.empty(x.shape, x.dtype, "F" if x.flags.fnc else "C")
+        return np.empty((2,) * x.ndim, x.dtype, "F" if x.flags.fnc else "C")
     return x[along(normalize_axis_index(axis, x.ndim), x.ndim, np.arange(x.shape[axis]))]
 
 
@@ -237,7 +240,8 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
-        np.repeat(np.zeros(1), int(count))  # raises NumPy's own error
+        np.repeat(np.zeros(min(guesses((n,))[0], 1)), int(count))  # raises NumPy's own error, where there is something to repeat
+        count = 0
     wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])), "C")
 
@@ -260,6 +264,7 @@ repeat = composite(
     "repeat(Tensor x, Any repeats, int? axis=None) -> Tensor",
     _repeat,
     numpy=undispatched(np.repeat),
+    laid_out=lambda x, repeats, axis: np.repeat(x, 1, axis),  # the counts are those of more elements
     autograd=pullbacks(x=_repeat_pullback),
     jvp=linear("x"),
 )

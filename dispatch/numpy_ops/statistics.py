@@ -101,7 +101,8 @@ def _of_one(x: Any, axis: Any, ddof: Any) -> bool:
 
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
     found = _var(x, axis, dtype, ddof, keepdims=keepdims)
-    if _of_one(x, axis, ddof):
+    unlike = x.dtype.kind == "c" and dtype is not None and np.dtype(dtype).kind != "c"  # the mean is of the real parts alone
+    if _of_one(x, axis, ddof) and not unlike:
         return found
     return ops.np.astype(root(found), found.dtype) if found.dtype.kind in "biu" else root(found)
 
