@@ -33,7 +33,9 @@ from .symbolic import ShapeEnv, SymBool, SymInt, check
 
 if TYPE_CHECKING:
     from . import control_flow, interop, numpy, testing
-    from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+    from .autodiff.forward_mode import jvp
+    from .autodiff.jacobian import hessian, jacfwd, jacrev
+    from .autodiff.reverse_mode import grad, value_and_grad, vjp
     from .compiler import compile, register_backend  # noqa: A004  torch's name
     from .compiler.exported_program import ExportedProgram, export, load
     from .compiler.trace_function import make_fx
@@ -52,7 +54,9 @@ else:
     __getattr__, __dir__ = names_of(
         globals(),
         {
-            ".autodiff": "grad hessian jacfwd jacrev jvp value_and_grad vjp",
+            ".autodiff.forward_mode": "jvp",
+            ".autodiff.jacobian": "hessian jacfwd jacrev",
+            ".autodiff.reverse_mode": "grad value_and_grad vjp",
             ".compiler": "compile register_backend",
             ".compiler.exported_program": "ExportedProgram export load",
             ".compiler.trace_function": "make_fx",

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import __version__
-from .autodiff import grad
+from .autodiff.reverse_mode import grad
 from .core import OpOverload
 from .errors import ArgumentError, DispatchError, OperatorNotFoundError, did_you_mean
 from .layers.autograd.leaf import tensor

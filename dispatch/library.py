@@ -4,12 +4,9 @@ from typing import TYPE_CHECKING
 
 from .core import DispatchKey, Residual, fallthrough_kernel
 from .core.lazy import names_of
-from .dispatcher.array_types import register_array_type
-from .dispatcher.key_guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
 from .layers.fake import get_ctx
 from .operators.custom_op import custom_op
 from .operators.define import define, impl, impl_abstract
-from .operators.kernel_handle import get_kernel
 from .operators.libraries import Library
 from .operators.register import (
     register_autograd,
@@ -24,10 +21,22 @@ from .schema.opaque_types import register_opaque_type
 from .schema.tags import Tag
 
 if TYPE_CHECKING:
+    from .dispatcher.array_types import register_array_type
+    from .dispatcher.key_guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
     from .numpy_ops.from_ufunc import from_ufunc
+    from .operators.kernel_handle import get_kernel
     from .testing import opcheck
 else:
-    __getattr__, __dir__ = names_of(globals(), {".numpy_ops.from_ufunc": "from_ufunc", ".testing": "opcheck"})
+    __getattr__, __dir__ = names_of(
+        globals(),
+        {
+            ".dispatcher.array_types": "register_array_type",
+            ".dispatcher.key_guards": "ExcludeDispatchKeyGuard IncludeDispatchKeyGuard",
+            ".numpy_ops.from_ufunc": "from_ufunc",
+            ".operators.kernel_handle": "get_kernel",
+            ".testing": "opcheck",
+        },
+    )
 
 __all__ = [
     "DispatchKey",

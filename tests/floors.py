@@ -60,7 +60,7 @@ FORBIDDEN_WORDS = {"util", "utils", "misc", "common", "helper", "helpers", "mana
 FRAME_READERS = {"_getframe", "currentframe"}
 READERS_OF_FRAMES = {"core.source", "schema.hint_scopes"}  # where code is; the variables around a function, for its hints
 # The stems that stand more than once, each for the same thing: in folders of layers/, and once beside them what they share.
-SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize", "user_rules", "node"}
+SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize", "user_rules"}
 # Their modules have the names of another package's, so that a program changes its imports at their beginning only.
 MIRRORED = ("interop.autograd.", "numpy.")
 MIRRORED_STEMS = {"flatten"}  # of these names a module of ours has but one, which takes containers apart, as autograd's does
@@ -78,6 +78,7 @@ MOST_LINES = 350  # above it a file says at its top why
 # np.concatenate of a tracked value cost more than torch's.
 MOST_COMPILED_LINES = 7500
 DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 PICTURES = re.compile(r"(?i)\b(floor|rooms?|houses?|doors?|mezzanine|riddles?)\b")  # of docs/floors.md, and of nothing else
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
 
@@ -135,6 +136,10 @@ class File:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
     @property
     def compiled(self) -> bool:
         return self.path.suffix in {".pyx", ".pxd"}
@@ -142,7 +147,11 @@ class File:
     def says(self, line: int, words: str) -> str:
         return f"{self.path.relative_to(self.package.parent)}:{line}: {words}"
 
-    def imports(self) -> Iterator[Import]:
+    @cached_property
+    def imports(self) -> list[Import]:
+        return list(self._imports())
+
+    def _imports(self) -> Iterator[Import]:
         for line, level, module, names, hidden in self.lines_of_cython() if self.compiled else self.lines_of_python():
             if level:
                 here = self.path.relative_to(self.package).parent.parts
@@ -160,8 +169,11 @@ class File:
                 yield Import(line, module.partition(".")[0], ours=False, hidden=hidden)
 
     def lines_of_python(self) -> Iterator[tuple[int, int, str, list[str], bool]]:
-        hidden = {id(node) for function in functions(self.tree) for node in ast.walk(function)}
-        for node in ast.walk(self.tree):
+        hidden: set[int] = set()
+        for node in self.nodes:  # outer functions come before those inside them
+            if isinstance(node, FUNCTIONS) and id(node) not in hidden:
+                hidden.update(map(id, ast.walk(node)))
+        for node in self.nodes:
             if isinstance(node, ast.ImportFrom):
                 names = [alias.name for alias in node.names]
                 yield node.lineno, node.level, node.module or "", names, id(node) in hidden
@@ -178,10 +190,6 @@ class File:
                 yield number, len(dots), module, re.findall(r"\w+", names.split(" as ")[0]), bool(indent)
             elif found := re.match(r"(\s*)c?import\s+([\w.]+)", line):
                 yield number, 0, found[2], [], bool(found[1])
-
-
-def functions(tree: ast.AST) -> list[ast.AST]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
 
 
 def spelled(node: ast.expr) -> str:
@@ -223,7 +231,7 @@ def every_file_has_its_folder(files):
 
 def imports_go_down(files):
     for file in files:
-        for found in (found for found in file.imports() if found.ours):
+        for found in (found for found in file.imports if found.ours):
             folder = folder_of(found.target)
             if folder not in PLACES:
                 yield file.says(found.line, f"{file.name} imports {found.target}, which is in no folder of the rule")
@@ -236,7 +244,7 @@ def imports_go_down(files):
 def no_imports_in_a_circle(files):
     graph: dict[str, set[str]] = {}
     for file in files:
-        graph.setdefault(file.name, set()).update(found.target for found in file.imports() if found.ours)
+        graph.setdefault(file.name, set()).update(found.target for found in file.imports if found.ours)
     for name in sorted(graph):
         seen: set[str] = set()
         ahead = graph[name] - {name}
@@ -249,7 +257,7 @@ def no_imports_in_a_circle(files):
 
 def no_import_is_hidden_in_a_function(files):
     for file in files:
-        for found in file.imports():
+        for found in file.imports:
             load = found.target == "importlib" and file.name in LOADERS
             if found.hidden and not load and not file.names & LATE_IMPORTS:
                 yield file.says(found.line, f"an import of {found.target} inside a function; move it to the top")
@@ -257,7 +265,7 @@ def no_import_is_hidden_in_a_function(files):
 
 def nothing_goes_through_the_root(files):
     for file in files:
-        for found in file.imports():
+        for found in file.imports:
             if found.absolute:
                 yield file.says(found.line, "the package is imported by its own name; write a relative import")
 
@@ -265,7 +273,7 @@ def nothing_goes_through_the_root(files):
 def numpy_is_the_only_dependency(files):
     for file in files:
         allowed = sys.stdlib_module_names | OUTSIDE | OUTSIDE_OF.get(f"{file.folder}/", set())
-        for found in file.imports():
+        for found in file.imports:
             if not found.ours and found.target not in allowed and not file.names & LATE_IMPORTS:
                 yield file.says(found.line, f"{found.target} is no dependency; ask extras.require for it")
 
@@ -300,7 +308,7 @@ def no_module_is_hidden_by_a_name_of_its_own(files):
     """A face that takes a name from elsewhere hides the module of that name: `compiler.compile` is then the function."""
     for file in files:
         if file.path.name == "__init__.py" and file.name != "__init__" and not file.name.startswith(MIRRORED):
-            for node in ast.walk(file.tree):
+            for node in file.nodes:
                 if isinstance(node, ast.ImportFrom) and node.module:
                     for name in (alias.asname or alias.name for alias in node.names):
                         if exists(file.package, f"{file.name}.{name}"):
@@ -329,7 +337,7 @@ def no_word_that_says_nothing(files):
             names += [(file.code[: found.start()].count("\n") + 1, found[1]) for found in defined]
         else:
             kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-            names += [(node.lineno, node.name) for node in ast.walk(file.tree) if isinstance(node, kinds)]
+            names += [(node.lineno, node.name) for node in file.nodes if isinstance(node, kinds)]
         for line, name in names:
             words = re.findall(r"[A-Z]?[a-z]+", name)
             if words and words[-1].lower() in FORBIDDEN_WORDS:
@@ -350,7 +358,7 @@ def words_of(file: File) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(file.code.splitlines(), 1):
             yield from ((number, word) for word in re.findall(r"[A-Za-z_]\w*", line))
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
         yield from ((getattr(node, "lineno", 0), name) for name in named)
 
@@ -362,7 +370,7 @@ def no_operator_by_name(files):
             literals = re.finditer(r"([\"'])(.*?)\1", file.code)
             found = [(file.code[: text.start()].count("\n") + 1, text[2]) for text in literals]
         elif file.layer:
-            constants = [node for node in ast.walk(file.tree) if isinstance(node, ast.Constant)]
+            constants = [node for node in file.nodes if isinstance(node, ast.Constant)]
             found = [(node.lineno, node.value) for node in constants if isinstance(node.value, str)]
         else:
             continue
@@ -374,7 +382,7 @@ def no_operator_by_name(files):
 def frames_are_read_in_one_place(files):
     for file in files:
         if file.name not in READERS_OF_FRAMES and not file.compiled:
-            for node in ast.walk(file.tree):
+            for node in file.nodes:
                 if isinstance(node, ast.expr) and spelled(node) in FRAME_READERS:
                     yield file.says(node.lineno, "a frame is read; core/source.py does that for messages, schema/hint_scopes.py for hints")
 
@@ -384,7 +392,7 @@ def no_global_statement(files):
         if file.compiled:
             lines = [number for number, line in enumerate(file.code.splitlines(), 1) if re.match(r"\s+global\s", line)]
         else:
-            lines = [node.lineno for node in ast.walk(file.tree) if isinstance(node, ast.Global)]
+            lines = [node.lineno for node in file.nodes if isinstance(node, ast.Global)]
         for line in lines:
             yield file.says(line, "a `global` statement; give the value an owner")
 

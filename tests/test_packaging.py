@@ -54,6 +54,16 @@ def test_the_tests_of_versions_exist_and_are_marked(request):
     assert request.node.get_closest_marker("versions")
 
 
+def test_every_test_of_a_framework_stands_where_the_ci_looks_for_it(request):
+    """`.ci/run` collects tests/interop and the files that say a framework's mark, a seventh of all tests."""
+    pattern = re.search(r"grep -rlE '(mark.*?)' tests", (ROOT / ".ci" / "run").read_text())[1]
+    conftest = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    marked = {item.path for item in request.session.items if any(map(item.get_closest_marker, conftest.ORACLES))}
+    said = {path for path in marked if re.search(pattern, path.read_text())}
+    assert {path for path in marked - said if not path.is_relative_to(ROOT / "tests" / "interop")} == set()
+    assert {name for name in conftest.ORACLES if not re.search(pattern, f"mark.{name}")} == set()
+
+
 def test_the_versions_that_are_promised_are_those_that_ci_reads():
     minors = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["project"]["classifiers"]), re.MULTILINE)
     assert PROJECT["project"]["requires-python"] == f">={minors[0]}"

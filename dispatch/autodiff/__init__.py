@@ -7,9 +7,3 @@
     forward_mode      jvp
     jacobian          jacrev, jacfwd, hessian
 """
-
-from .forward_mode import jvp
-from .jacobian import hessian, jacfwd, jacrev
-from .reverse_mode import grad, value_and_grad, vjp
-
-__all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]

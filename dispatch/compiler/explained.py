@@ -1,4 +1,4 @@
-"""What a compiled function says of itself: its kinds of calls, what each rests on, every reason why a call ran as it was."""
+"""The text of `explain()`: the kinds of calls that a compiled function met, what each depends on, which ran without a graph."""
 
 import re
 from typing import Any

@@ -61,7 +61,7 @@ class Unkeyed(Exception):  # noqa: N818  it is caught where the function is know
     """Raised for what has no text that is the same in another process."""
 
 
-@functools.lru_cache(None)
+@functools.lru_cache(4096)
 def orders_in(code: types.CodeType) -> str:
     """Return what code may go through in an order that is another in each process, that of a set of texts; "" for nothing."""
     # Names of instructions, no offsets: the key has the release of Python; 3.11 to 3.13 name them alike.

@@ -100,7 +100,7 @@ class Code(NamedTuple):
     writes: bool  # whether it may write a value as text
 
 
-@functools.lru_cache(None)
+@functools.lru_cache(4096)  # it keeps the code alive
 def names_in(code: types.CodeType) -> Code:
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}

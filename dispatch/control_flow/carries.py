@@ -1,4 +1,4 @@
-"""What loops and branches are given: containers of arrays, taken apart and put together."""
+"""Takes apart and puts together the containers of arrays that loops and branches are given."""
 
 import re
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import jvp
+from ..autodiff.forward_mode import jvp
 from ..core import DispatchKey, split
 from ..core.array_memory import inexact_layout
 from ..layers.jvp.tangents import with_tangents

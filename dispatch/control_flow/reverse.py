@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import vjp
+from ..autodiff.reverse_mode import vjp
 from ..core import DispatchKey
 from ..dispatcher.layer import find_layer
 from .forward import is_inexact

@@ -1,4 +1,4 @@
-"""What loops and branches refuse, in words."""
+"""The error messages of loops and branches."""
 
 from typing import Any
 

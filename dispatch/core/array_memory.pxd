@@ -3,6 +3,7 @@ cimport numpy as cnp
 
 cdef tuple shape_of(cnp.ndarray x)
 cpdef object inexact_layout(x)
+cpdef object constant(op, x)
 cpdef bint has_layout(x, tuple layout) except -1
 cpdef object owned(x)
 cpdef object unwritable(x)

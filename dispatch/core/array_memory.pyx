@@ -16,6 +16,7 @@ import numpy as np
 from .arrays cimport has_more, is_exact, owner_of
 from .tensor cimport Wrapped, no_more
 
+from ..errors import UnsupportedError
 from .arrays import freeze, is_of_registered_class
 
 cnp.import_array()
@@ -107,6 +108,17 @@ cpdef object inexact_layout(x):
     if dtype is None or dtype.kind not in "fc":
         return None
     return x.shape, (dtype if dtype.isnative else dtype.newbyteorder("="))
+
+
+cpdef object constant(op, x):
+    """A result that carries no derivative, for its dtype has none; one of Python objects, which may have hidden one, is refused."""
+    if isinstance(x, cnp.ndarray) and PyArray_TYPE(<cnp.ndarray>x) == cnp.NPY_OBJECT:
+        raise UnsupportedError(
+            f"{op.name}: the result is an array of Python objects, and no derivative goes through one. "
+            "Give arrays of numbers alone: x.astype(float).",
+            operator=op.name,
+        )
+    return x
 
 
 cpdef bint has_layout(x, tuple layout) except -1:

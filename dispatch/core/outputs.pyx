@@ -1,4 +1,4 @@
-"""Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
+"""Checks that a kernel returned what its schema says: the cheap checks, made on every call of a backend's kernel.
 
 Number and types of the outputs; that none is an argument or another one, by pointer; that none shares memory with one, by the
 bounds of their memory, so that disjoint halves of a buffer pass, and whoever owns it: an array, a memory map, a bytearray.

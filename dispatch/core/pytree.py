@@ -5,12 +5,12 @@ named them, and classes of other packages that hold arrays, `set_record`. Everyt
 result or an argument does it with this page, so that it meets an array wherever a schema type can put one.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
 from .flatten import form_of, items_of, leaves, leaves_like, rebuilt, set_record, steps_of, unflatten
+from .lazy import LazyFunction
 
 __all__ = [
     "arrays",
@@ -26,6 +26,8 @@ __all__ = [
     "register_record",
     "unflatten",
 ]
+
+fields_of = LazyFunction("dataclasses", "dataclasses", "fields")  # a module that takes longer to import than ten of ours
 
 
 def mapped(f: Callable[[Any], Any], x: Any) -> Any:
@@ -94,10 +96,15 @@ def steps(x: Any) -> list[str]:
     return [f"[{i}]" for i in range(len(x))] if found is None else found
 
 
+def is_dataclass(cls: type) -> bool:
+    """Whether a class is a dataclass, by the mark that the module of that name goes by, which takes long to import."""
+    return hasattr(cls, "__dataclass_fields__")
+
+
 def field_names(cls: type) -> tuple[str, ...] | None:
     """The fields of a dataclass or a named tuple; None for any other class."""
-    if dataclasses.is_dataclass(cls):
-        return tuple(field.name for field in dataclasses.fields(cls))
+    if is_dataclass(cls):
+        return tuple(field.name for field in fields_of(cls))
     return getattr(cls, "_fields", None) if issubclass(cls, tuple) else None
 
 
@@ -114,6 +121,7 @@ def register_record(cls: type) -> None:
 
     Examples
     --------
+    >>> import dataclasses
     >>> @dataclasses.dataclass(frozen=True)
     ... class Pair:
     ...     x: Any
@@ -149,6 +157,7 @@ def opened(x: Any, holds: Callable[[Any], bool]) -> Any:
 
     Examples
     --------
+    >>> import dataclasses
     >>> @dataclasses.dataclass
     ... class Point:
     ...     x: Any
@@ -158,7 +167,7 @@ def opened(x: Any, holds: Callable[[Any], bool]) -> Any:
     ([1.5], 'here')
     """
     items = items_of(x)
-    if items is not None or not dataclasses.is_dataclass(x) or isinstance(x, type):
+    if items is not None or not is_dataclass(type(x)):
         return items
     if any(_is_held(getattr(x, name, None), holds) for name in field_names(type(x)) or ()):
         register_record(type(x))

@@ -1,4 +1,4 @@
-"""Raises what a check refused: the operator's hooks make the exception, out of the definition that the call is held to.
+"""Raises the exception for a call that a check refused; the operator's hooks make it, from the definition that was called.
 
 The checks answer yes or no. Only after a no are the values of the call Python objects again, so nothing here need be fast.
 """

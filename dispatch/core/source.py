@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import RedefinitionWarning
 
 _PACKAGE = __name__.partition(".")[0]
+_INSIDE = _PACKAGE + "."
 
 
 class Caller(NamedTuple):
@@ -332,8 +333,8 @@ def library_function(package: str) -> tuple[str, str] | None:
 def outer_frame() -> types.FrameType:
     """Return the innermost frame outside this package."""
     frame = sys._getframe(1)  # noqa: SLF001  no public name is as cheap
-    while frame.f_back is not None and _is_ours(frame):
-        frame = frame.f_back
+    while (outer := frame.f_back) is not None and _is_ours(frame):
+        frame = outer
     return frame
 
 
@@ -345,4 +346,4 @@ def _line_of(frame: types.FrameType) -> Line:
 
 def _is_ours(frame: types.FrameType) -> bool:
     name = frame.f_globals.get("__name__", "")
-    return isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + "."))
+    return isinstance(name, str) and (name.startswith(_INSIDE) or name == _PACKAGE)

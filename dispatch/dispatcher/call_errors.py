@@ -66,7 +66,7 @@ from .printing import brief, describe_value
 INDICES = "index_arguments"
 INDEX_KINDS = "biu"  # of dtypes
 NUMBERS_AND_TEXT = (INT, FLOAT, COMPLEX, BOOL, STR)
-DTYPES = ["int", "float", "complex", *(str(dtype) for dtype in map(np.dtype, "?bhilqBHILQefdgFDG"))]
+DTYPES = "?bhilqBHILQefdgFDG"
 
 
 def refused(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
@@ -186,7 +186,8 @@ def _about_plain(argument: Argument, value: Any) -> str:
     kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
     name = argument.name
     if kind == SCALAR_TYPE and isinstance(value, str):
-        return f" No dtype has this name.{did_you_mean(value, DTYPES) or ' Write np.float64, say.'}"
+        names = ["int", "float", "complex", *(np.dtype(char).name for char in DTYPES)]
+        return f" No dtype has this name.{did_you_mean(value, names) or ' Write np.float64, say.'}"
     if kind == SCALAR_TYPE:
         return " A dtype is np.float64, say, or x.dtype."
     if kind == CALLABLE:

@@ -7,11 +7,10 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from ..core import Hooks, OpOverload
+from ..core.lazy import LazyFunction
 from ..errors import DispatchError
 from .call_errors import note, on_device, refused, refused_key, refused_output
-from .explain import explain
 from .frameworks import taken_over
-from .key_guards import switch
 from .layer import find_layer, layers
 from .observer import observed
 from .printing import describe, kernels
@@ -81,10 +80,10 @@ hooks = Hooks(
     observed=observed,
     taken_over=taken_over,
     kernels=kernels,
-    explain=explain,
+    explain=LazyFunction(__package__, ".explain", "explain"),
     describe=describe,
     signature=signature_of,
     verb=verb,
     names=names,
-    switch=switch,
+    switch=LazyFunction(__package__, ".key_guards", "switch"),
 )

@@ -1,7 +1,7 @@
 """Writes dtypes, arrays and their metadata as text, bytes in base64, and reads them back."""
 
-import base64
 import math
+from binascii import a2b_base64, b2a_base64
 from typing import Any
 
 import numpy as np
@@ -51,13 +51,13 @@ def data_of(x: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """Return dtype, shape and bytes; for an array that is not in C order also the axes, the slowest first."""
     dense = x.flags.c_contiguous
     axes = tuple(range(x.ndim) if dense else sorted(range(x.ndim), key=lambda axis: (-abs(x.strides[axis]), axis)))
-    taken = dtype_text(x.dtype), x.shape, base64.b64encode(raw_bytes(x.transpose(axes))).decode()
+    taken = dtype_text(x.dtype), x.shape, b2a_base64(raw_bytes(x.transpose(axes)), newline=False).decode()
     return taken if dense else (*taken, axes)
 
 
 def array_of(dtype: Any, shape: Any, text: str, axes: Any = None) -> np.ndarray[Any, Any]:
     """Return the array that `data_of` described."""
-    kind, raw = dtype_of(dtype), base64.b64decode(text, validate=True)
+    kind, raw = dtype_of(dtype), a2b_base64(text, strict_mode=True)
     if kind.hasobject or type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
         raise GraphError(f"an array of dtype {kind} and shape {shape} cannot be read")
     order = tuple(range(len(shape))) if axes is None else axes

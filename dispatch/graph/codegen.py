@@ -10,7 +10,6 @@ A value without an expression, such as a large constant or a handle, is looked u
 code.
 """
 
-import dataclasses
 import keyword
 import re
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..core import DispatchKey, OpOverload
-from ..core.pytree import field_names, items_of, leaves, made_of, paths, steps
+from ..core.pytree import field_names, fields_of, is_dataclass, items_of, leaves, made_of, paths, steps
 from ..core.source import Line
 from ..errors import GraphError
 from ..operators.registry import ops
@@ -231,7 +230,7 @@ class Code(Writer):
         items, names = items_of(x), field_names(cls)
         if items is None or names is None:
             return None
-        fields = dataclasses.fields(x) if dataclasses.is_dataclass(x) else ()
+        fields = fields_of(x) if is_dataclass(type(x)) else ()
         if hasattr(x, "__post_init__") or not all(field.init for field in fields):
             made = self.object("made_of", made_of)  # as every layer makes one, without its __init__
             return f"{made}({self._class(cls) or self.object(cls.__name__, cls)}, {self.spell(list(items))})"

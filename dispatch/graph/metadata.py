@@ -1,9 +1,10 @@
 """Metadata, an array without its data, and Opaque, which replaces what a file cannot keep."""
 
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+from ..schema.types import Spelled
 
 Kind = Literal["placeholder", "constant", "call", "item"]
 
@@ -32,8 +33,7 @@ class Metadata(NamedTuple):
     device: str
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Spelled):
     """Replaces, in a loaded graph, a value that cannot be written as text, such as a residual.
 
     Attributes
@@ -47,4 +47,15 @@ class Opaque:
     Opaque(cls='mylib.Factors')
     """
 
+    __slots__ = ("cls",)
+
     cls: str
+
+    def __init__(self, cls: str) -> None:
+        self._set(cls)
+
+    def __str__(self) -> str:
+        return self.cls
+
+    def __repr__(self) -> str:
+        return f"Opaque(cls={self.cls!r})"

@@ -1,4 +1,4 @@
-"""One operator in every framework: each module here takes and gives the arrays of one, which it imports when it is imported.
+"""One operator in every framework: each module here is for one, takes and returns its arrays, and imports it when loaded.
 
     autograd/           HIPS autograd's names over ours: a program of it changes its imports
     cupy                CuPy's arrays as those of the device "cuda"; `cpu_fallback`

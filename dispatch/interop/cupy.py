@@ -1,4 +1,4 @@
-"""CuPy: its arrays are those of the device `"cuda"`, from the first one that an operator, a transform or `tensor` meets.
+"""CuPy: its arrays become those of the device `"cuda"` as soon as an operator, a transform or `tensor` gets one.
 
 A kernel of an operator gets them as they are: one that was registered for `"cuda"`, or for every device. NumPy's functions run
 on them by CuPy's own protocols. `cpu_fallback` is for operators that have a kernel for the CPU alone.

@@ -1,4 +1,4 @@
-"""What a framework asks of an operator beside its value, as operators: a pullback, a pushforward, a batch.
+"""Makes operators of an operator's pullback, pushforward and batch, so that a framework can call these too.
 
 Each takes all arguments of the operator by position and without defaults, and something after them. Its kernel is the transform
 itself, `vjp`, `jvp` or `vmap`, on a call of the operator; so it has all that operators have, a pullback of its own among it,
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..autodiff import jvp
+from ..autodiff.forward_mode import jvp
 from ..autodiff.function_outputs import left
 from ..autodiff.reverse_mode import edges_at
 from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory

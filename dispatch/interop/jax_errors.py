@@ -1,9 +1,9 @@
-"""A kernel's exception as itself, out of a program that JAX compiled.
+"""Gives the caller of a program that JAX compiled the exception that a kernel raised, in place of JAX's own.
 
 XLA keeps the text of what a callback raised and throws the object away: the caller gets a JaxRuntimeError, whatever the
-kernel raised. No code of ours is on the way back to the caller, who calls his own `jax.jit`; what all ways back share is that a
-JaxRuntimeError is made of the text. So the text has a number, and when a JaxRuntimeError is made of a text with the number of
-an exception that is on its way, that exception comes out in its place. JAX's class is touched when the first kernel fails.
+kernel raised. No code of ours runs between the kernel and the caller, who calls his own `jax.jit`; but in every case JAX makes
+a JaxRuntimeError of the text. So we write a number into the text, and when a JaxRuntimeError is made of a text with the number
+of an exception that we keep, that exception is raised instead. JAX's class is changed for this when the first kernel fails.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""An operator as JAX knows it: two primitives, and the rules that all of JAX's transforms ask them for.
+"""Exports an operator to JAX: as two primitives, with the rules that JAX's transforms ask for.
 
     call     an operator on arrays
     linear   its derivative, linear in tangents

@@ -1,4 +1,4 @@
-"""Arrays on their way between JAX and an operator, and a call without its arrays.
+"""Converts arrays between JAX and an operator, and describes a call without its arrays.
 
 A kernel gets NumPy arrays: outside of a trace the memory of JAX's own, read-only; inside, copies that XLA makes. What it
 returns is copied, since an array of JAX never changes, and a kernel may keep what it returned.

@@ -1,4 +1,4 @@
-"""A `Place` stands for an array in what was around it: arguments, results and containers without their arrays."""
+"""Takes the arrays out of arguments, results and containers, with a `Place` where each was, and puts arrays back."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""An operator as torch knows it: what is registered with torch.library, and the ways that a call takes.
+"""Exports an operator to torch: registers it with torch.library, and makes the function that is called.
 
 What torch asks beside the value, a gradient, a tangent or a batch, is an operator too (derived_operators.py), and is exported
 the same way when it is first asked for. So `torch.ops.ns.name` has a fake rule, a gradient and a vmap rule, which is what

@@ -1,4 +1,4 @@
-"""What torch's schemas can say of an operator's, and values on their way between the two.
+"""Writes an operator's schema as torch's, and converts values from one to the other and back.
 
 An argument of a type that torch has goes as it is. One that it has not, a dataclass of arrays or an array that may be a number,
 goes as two: `Tensor[] x`, its arrays, and `str x_rest`, the text of the rest, with `tensor(i)` for the i-th array. The text is

@@ -1,7 +1,7 @@
 """Functions of another framework as operators: what `wrap` does for each of them.
 
-What the user gets is a composite: it takes the arrays out of the arguments, and calls an operator from a list of arrays to a
-list of arrays. That one the framework makes: it runs the function, and has the rules.
+The user gets a function that takes the arrays out of its arguments and calls an operator, from a list of arrays to a list of
+arrays. The module of the framework makes that operator: its kernel runs the user's function, and it has the rules.
 """
 
 from collections.abc import Callable

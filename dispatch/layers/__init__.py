@@ -1,1 +1,1 @@
-"""The layers, a folder each, of which none knows another; and what those share that do writes on values."""
+"""The layers, one folder each, none of which imports another; and the modules that several of them share."""

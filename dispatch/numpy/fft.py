@@ -1,4 +1,4 @@
-"""`dispatch.numpy.fft` is `numpy.fft`, asked for all arguments; `fftfreq` and `rfftfreq` have the standard's `dtype=`."""
+"""`dispatch.numpy.fft`: `numpy.fft` for Tensors in any argument; `fftfreq` and `rfftfreq` have the standard's `dtype=`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""NumPy's functions, asked for all their arguments: `numpy_ops/handing_over.py`."""
+"""NumPy's functions, for Tensors in any argument; numpy_ops/handing_over.py makes them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`r_`, `c_` and `vectorize`, which NumPy writes with `np.array` and so hands to nobody.
+"""`r_`, `c_` and `vectorize`, which NumPy writes with `np.array`, so that they never reach a protocol.
 
 On plain arrays they are NumPy's own. Where a Tensor is given they do what NumPy's do, by functions of this package.
 """

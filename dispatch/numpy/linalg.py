@@ -1,4 +1,4 @@
-"""`dispatch.numpy.linalg` is `numpy.linalg`, whose functions are asked for all their arguments."""
+"""`dispatch.numpy.linalg`: `numpy.linalg` for Tensors in any argument."""
 
 from typing import Any
 

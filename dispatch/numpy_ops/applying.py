@@ -1,4 +1,4 @@
-"""Python functions applied along axes: `np.apply_along_axis`, `np.apply_over_axes`. They are called as NumPy calls them, with our values."""
+"""Python functions applied along axes: `np.apply_along_axis`, `np.apply_over_axes`. They get Tensors, in NumPy's order of calls."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
-"""`np.array`, `np.asarray` and their kin, and `np.arange`, of our values: what `dispatch.numpy` and `like=` lead to.
+"""`np.array`, `np.asarray` and their kin, and `np.arange`, of Tensors: called by `dispatch.numpy`, and by NumPy for `like=`.
 
-NumPy asks no argument of these functions whose they are, save `like=`. They are compositions of rows: lists are stacks, a dtype is a
+NumPy looks for no protocol on the arguments of these functions, save on `like=`. They are compositions of rows: lists are stacks, a dtype is a
 cast, an order is a copy where the value does not lie so.
 """
 

@@ -1,8 +1,7 @@
-"""Methods and attributes of ndarray on wrappers that are no row: layouts, order in place, and what would hand the data on.
+"""ndarray's methods and attributes that are no rows: layouts, sorting in place, and refusals of what would leak the data.
 
-What tells of memory is told: the strides and flags of the array below all wrappers, of one item of a batch. What reads or writes it behind
-the back of the layers is refused: by the wrapper's own error for np.asarray where the data would get out, by name where bytes mean something
-else than numbers.
+`strides` and `flags` are those of the array below all wrappers, of one item of a batch. What would read or write the memory without a
+layer's knowledge is refused: `tobytes` and its kin with the wrapper's own error for np.asarray, others by name.
 """
 
 from collections.abc import Callable

@@ -15,7 +15,7 @@ from .index_parsing import ARRAY
 from .indexing import getitem
 from .numpy_functions import spelled
 from .pointwise import remainder
-from .rearranging import along
+from .rearranging import along, plain_places
 from .result_layouts import INTEGERS, as_shape
 from .row_arguments import as_item, call
 from .shape import concatenate, copy, ravel, reshape
@@ -81,7 +81,7 @@ def _insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     else:
         at = normalize_axis_index(axis, len(x.shape))
     n, ndim = x.shape[at], len(x.shape)
-    places = np.arange(*obj.indices(guesses((n,))[0])) if isinstance(obj, slice) else np.array(obj)
+    places = np.arange(*obj.indices(guesses((n,))[0])) if isinstance(obj, slice) else np.array(plain_places(obj))
     places = np.flatnonzero(places) if places.dtype == bool and places.ndim == 1 else places
     if places.ndim > 1 or not (places.dtype.kind in "iu" or (not places.size and not isinstance(obj, np.ndarray))):
         np.insert(np.zeros(3), obj, 0)  # raises NumPy's own error
@@ -116,13 +116,13 @@ def _insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 def _inserted_in_few(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """Return an array laid out as what np.insert makes of `x`, a stand-in of a few elements."""
-    return np.empty(x.shape, x.dtype, "F" if x.flags.fnc else "C") if axis is not None else np.ravel(x)
+    return np.empty((2,) * x.ndim, x.dtype, "F" if x.flags.fnc else "C") if axis is not None else np.ravel(x)
 
 
 insert = composite(
     "insert(Tensor x, Any obj, Tensor values, int? axis=None) -> Tensor",
     _insert,
-    numpy=lambda x, obj, values, axis: np.insert(x, obj, values, axis),
+    numpy=lambda x, obj, values, axis: np.insert(x, plain_places(obj), values, axis),
     laid_out=_inserted_in_few,
 )
 

@@ -262,6 +262,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     else:
         places = (np.arange(min(a.shape)),) * len(a.shape)
     value = _flat(read_as(val, a.dtype))
+    if not value.shape[0]:
+        return  # as NumPy: of no values none is written
     if value.shape[0] not in (1, len(places[0])):
         value = indexing.getitem(value, (np.arange(len(places[0])) % max(1, value.shape[0]),))
     setitem_(a, places, value)

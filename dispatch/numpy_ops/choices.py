@@ -17,7 +17,7 @@ from ..operators.views import is_number
 from ..symbolic import guesses, is_zero
 from . import numpy_functions
 from .assignment import result_into, setitem
-from .families import aligned, composite, linear, row
+from .families import aligned, composite, laid_alike, linear, row
 from .index_parsing import ARRAY
 from .indexing import getitem, where
 from .plain_forms import attach
@@ -99,7 +99,7 @@ def _chosen_gradients(g: Any, a: Any, choices_shape: Any, mode: str) -> list[Any
 
 def _batched_choose(info: Any, in_dims: Any, a: Any, choices: Any, mode: str) -> tuple[Any, int]:
     dims = in_dims[1] or [None] * len(choices)
-    a, *choices = aligned((in_dims[0], *dims), (a, *choices))
+    a, *choices = laid_alike((in_dims[0], *dims), aligned((in_dims[0], *dims), (a, *choices)))
     return choose(a, choices, mode), 0
 
 

@@ -3,7 +3,7 @@
 Of a result in C order np.ravel and np.reshape are views, and a write to one shows in the other.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import OpOverload, Tensor, is_of_registered_class
@@ -27,26 +27,31 @@ def with_layout(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
         made = function(*args, **keywords)
         if isinstance(made, Tensor) and len(made.shape) < 2:
             return made
-        found = [x for x in arrays(made) if len(getattr(x, "shape", ())) > 1 and not has_zero(x.shape)]
-        if not found or is_of_registered_class(owner_of(found[0])):  # a class of users lays its arrays out itself
-            return made
         positional = [*args, *defaults[len(args) : count]]
         named = [(name, keywords.get(name, default)) for name, default in zip(names, defaults[count:], strict=True)]
-        orders = iter(orders_by(kernel, item_layout(positional), tuple([(name, item_layout(x)) for name, x in named])))
-        owners = {id(owner_of(x)) for x in arrays([args, keywords]) if hasattr(x, "shape")}
-
-        def laid_out(x: Any) -> Any:
-            order = next(orders)
-            layout = item_layout(x)
-            if len(x.shape) < 2 or has_zero(x.shape) or id(owner_of(x)) in owners:
-                return x
-            lies = order_of_strides(guesses(layout.strides))
-            long = [axis for axis, n in enumerate(guesses(layout.shape)) if n != 1]  # the strides of others mean nothing
-            return x if [i for i in lies if i in long] == [i for i in order if i in long] else _in_order(x, order)
-
-        return mapped_arrays(laid_out, made)
+        return laid_out_by(kernel, made, positional, tuple(named))
 
     return run
+
+
+def laid_out_by(kernel: Rule, made: Any, args: Sequence[Any], keywords: tuple[tuple[str, Any], ...]) -> Any:
+    """Return what was made of these arguments in the layout that a kernel would have given it."""
+    found = [x for x in arrays(made) if len(getattr(x, "shape", ())) > 1 and not has_zero(x.shape)]
+    if not found or is_of_registered_class(owner_of(found[0])):  # a class of users lays its arrays out itself
+        return made
+    orders = iter(orders_by(kernel, item_layout(args), tuple([(name, item_layout(x)) for name, x in keywords])))
+    owners = {id(owner_of(x)) for x in arrays([args, dict(keywords)]) if hasattr(x, "shape")}
+
+    def laid_out(x: Any) -> Any:
+        order = next(orders)
+        layout = item_layout(x)
+        if len(x.shape) < 2 or has_zero(x.shape) or id(owner_of(x)) in owners:
+            return x
+        lies = order_of_strides(guesses(layout.strides))
+        long = [axis for axis, n in enumerate(guesses(layout.shape)) if n != 1]  # the strides of others mean nothing
+        return x if [i for i in lies if i in long] == [i for i in order if i in long] else _in_order(x, order)
+
+    return mapped_arrays(laid_out, made)
 
 
 def item_layout(x: Any) -> Any:

@@ -1,11 +1,13 @@
-"""Rows that look at data and return their argument itself: where NumPy raises by what elements say."""
+"""Rows that return their argument unchanged; they raise, or warn, as NumPy does because of the values of its elements."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload
+from ..core.source import levels_out
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import define
@@ -28,3 +30,13 @@ def checked(name: str, check: Callable[[Any], None]) -> OpOverload:
     set_shown_by(op, getitem, Ellipsis, [])
     complete(op, fake=lambda x: x, autograd=pullbacks(x=lambda g: g), jvp=pushforwards(x=lambda t: t))  # whatever it is: a tangent may be 0
     return complete(op, vmap=lambda info, in_dims, x: (op(in_front(x, in_dims[0])), 0))
+
+
+def warned(name: str, message: str) -> OpOverload:
+    """Make a row that returns a mask itself, and warns as NumPy does where an element of it is true."""
+
+    def warn(x: Any) -> None:
+        if np.any(x):
+            warnings.warn(message, RuntimeWarning, stacklevel=levels_out())
+
+    return checked(name, warn)

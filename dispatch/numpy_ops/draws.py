@@ -1,4 +1,4 @@
-"""The operator that draws from a Generator of NumPy what depends on no Tensor: the noise of `dispatch.numpy.random`.
+"""The operator behind `dispatch.numpy.random`: draws from a NumPy Generator with parameters that are no Tensors.
 
 An operator, so that vmap asks whether all items share a draw, and a graph draws anew each time it runs.
 """

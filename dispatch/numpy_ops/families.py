@@ -35,6 +35,7 @@ from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
+from ..layers.vmap import apart, lies_between
 from ..operators.prims import define, moveaxis
 from ..operators.registry import note_own_rules, ops
 from ..schema.tags import Tag
@@ -186,7 +187,7 @@ def batched_pointwise(op: OpOverload) -> Rule:
     """Return the batching rule of a pointwise operator: move each batch to the front, and call the operator once."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], *xs: Any) -> tuple[Any, int]:
-        return op(*aligned(in_dims, xs)), 0
+        return op(*laid_alike(in_dims, aligned(in_dims, xs))), 0
 
     return rule
 
@@ -203,6 +204,26 @@ def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
                 x = ops.np.reshape(x, (x.shape[0], *(1,) * (largest - ndim), *x.shape[1:]))
         found.append(x)
     return found
+
+
+def laid_alike(in_dims: tuple[Any, ...], xs: list[Any]) -> list[Any]:
+    """Return operands that have the batch in front with their items one after the other, where they are several.
+
+    The layout of the result is what they agree on, and a batch that lies inside the items of one would have a say in it.
+    """
+    if sum([len(getattr(x, "shape", ())) > 1 for x in xs]) < 2:
+        return xs
+    pairs = zip(xs, in_dims, strict=True)
+    return [x if dim is None or not lies_between(x, 0) else _apart(x) for x, dim in pairs]
+
+
+def _apart(x: Any) -> Any:
+    """Return a batch with its items one after the other; an axis along which memory repeats goes on doing so, and has no say."""
+    few = tuple([slice(None) if stride or n < 2 else slice(1) for n, stride in zip(guesses(x.shape), guesses(x.strides), strict=True)])
+    if all(part.stop is None for part in few):
+        return apart(x, 0)
+    part = ops.np.getitem(x, few)
+    return ops.np.broadcast_to(apart(part, 0), x.shape)
 
 
 def in_front(x: Any, dim: int | None) -> Any:

@@ -71,7 +71,7 @@ def refused(spelling: str, name: str, value: Any, instead: str) -> UnsupportedEr
 def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tuple[OpOverload, dict[str, Any]]:
     """Return the row that reduces chosen elements, with its arguments, where a call has `where=`, `initial=` or `mean=`."""
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
-    if mask is True or mask is None or mask is np.True_:
+    if mask is True or mask is None or (mask is np.True_ and np.ndim(bound["x"])):  # of a number NumPy's np.True_ is a mask
         mask = NO_VALUE
     if isinstance(initial, Tensor):
         raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
@@ -217,7 +217,7 @@ def like(op: OpOverload) -> Function:
     """Return `np.zeros_like` and its kin, of a row that keeps the order of the other array."""
 
     def made_like(a: Any, *args: Any, **keywords: Any) -> Any:
-        if not args and (not keywords or keywords.keys() <= _OF_ROWS):
+        if not args and (not keywords or (keywords.keys() <= _OF_ROWS and not hasattr(keywords.get("fill_value"), "shape"))):
             try:
                 return op(a, **keywords)  # the usual call
             except ArgumentError:
@@ -227,9 +227,15 @@ def like(op: OpOverload) -> Function:
         check_device(given.pop("device", None))
         given.pop("subok", None)
         order, sizes = given.pop("order", "K"), given.get("shape")
+        if order != "K" and sizes is not None:
+            return in_order(call(op, a, **given), named_order(order, "K", a))
+
+
+        fill: Any = given.get("fill_value")
+        ndim = len(a.shape) if sizes is None else len(sizes) if isinstance(sizes, (tuple, list)) else 1
+        if (more := len(getattr(fill, "shape", ())) - ndim) > 0 and all(n == 1 for n in fill.shape[:more]):  # which NumPy leaves out
+            given["fill_value"] = shape.reshape(fill, fill.shape[more:])
         if order != "K":
-            if sizes is not None:
-                raise refused(f"np.{op.schema.name}", "order", order, "Leave it out where shape= is given.")
             a = in_order(a, order)
         return call(op, a, **given)
 
@@ -428,7 +434,7 @@ def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K
             np.einsum("i", np.zeros(1, wrong.dtype), dtype=kind, casting=casting)  # raises NumPy's own error
         operands = [cast(x, kind) for x in operands]
     found = einsum.einsum(text, operands, optimize=optimize)
-    found = in_order(found, order)
+    found = in_order(found, named_order(order.upper(), "K", *operands) if isinstance(order, str) else order)
     return found if out is None else result_into("np.einsum", found, out)
 
 
@@ -439,13 +445,16 @@ def operands_dtypes(operands: list[Any]) -> list[Any]:
 
 def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """Return subscripts as text, and the operands, of `np.einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
+    last = len(args) - 1  # where the axes of the result are, if they are given
+    args = tuple([x.tolist() if type(x) is np.ndarray and x.dtype.kind in "iu" and (i % 2 or i == last) else x for i, x in enumerate(args)])
     operands, lists = list(args[0 : len(args) - 1 : 2]), list(args[1::2])
     out = args[-1] if len(args) % 2 else None
 
     def letters(axes: Any) -> str:
         return "".join(["..." if i is Ellipsis else einsum.LETTERS[int(i)] for i in axes])
 
-    if not all(isinstance(axes, (list, tuple)) for axes in lists) or not operands:
+    known = {Ellipsis, *range(len(einsum.LETTERS))}
+    if not all(isinstance(axes, (list, tuple)) and known.issuperset(axes) for axes in (*lists, out or ())) or not operands:
         np.einsum(*[np.broadcast_to(0.0, x.shape) if hasattr(x, "shape") else x for x in args])  # raises NumPy's own error
     text = ",".join(map(letters, lists))
     if out is not None:
@@ -456,6 +465,13 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     for i in (i for axes in lists for i in axes):
         counts[int(i)] = counts.get(int(i), 0) + 1
     return f"{text}->{letters(sorted(i for i, n in counts.items() if n == 1))}", operands
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """`np.isclose`, whose tolerances may be arrays."""
+    if np.shape(rtol) or np.shape(atol) or isinstance(rtol, Tensor) or isinstance(atol, Tensor):
+        return pointwise_more.closeness(*[as_item(as_value(x)) for x in (a, b, rtol, atol)], equal_nan)
+    return call(pointwise_more.isclose, a, b, rtol, atol, equal_nan)
 
 
 def size(a: Any, axis: Any = None) -> Any:

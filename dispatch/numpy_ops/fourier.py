@@ -164,9 +164,10 @@ def several(one: OpOverload) -> Rule:
     """Return the transform over several axes that repeats that of one, the last axis first."""
 
     def run(x: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
-        for n, axis in reversed(over(x, s, axes)):
+        found = over(x, s, axes)
+        for n, axis in reversed(found):
             x = one(x, n, axis, norm)
-        return x
+        return x if found else getitem(x, Ellipsis)  # an array, also of a number
 
     return run
 

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from ..graph import Metadata, Node, register_spelling, register_value
-from ..graph.codegen import Code
+from ..graph.codegen import Code, register_spelling
+from ..graph.literals import register_value
+from ..graph.metadata import Metadata
+from ..graph.node import Node
 from .index_parsing import ARRAY, Place, placed
 
 

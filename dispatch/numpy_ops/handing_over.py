@@ -1,7 +1,7 @@
-"""`handed_over`: NumPy's protocol for functions, and arguments, of which NumPy hands nothing over.
+"""`handed_over`: makes a function of NumPy's call `__array_function__` for any of its arguments.
 
-NumPy asks the arguments that its functions list as relevant whose they are. `np.array` lists none, and `np.sum` not `initial`. What is
-made here of such a function asks all of its arguments, and what lists and tuples among them hold.
+NumPy looks for that method on some arguments of a function only: on none of `np.array`, and not on `initial` of `np.sum`. A function
+made here looks on all of its arguments, and on what lists and tuples among them hold.
 """
 
 from collections.abc import Callable

@@ -305,7 +305,8 @@ def _ends(a: Any, given: Any) -> tuple[Any, Any]:
         low, high = min(a), max(a)
         if not isinstance(a, Tensor) and not (np.isfinite(low) and np.isfinite(high)):
             np.histogram_bin_edges(a, 1)  # raises NumPy's own error
-    kind = np.result_type(a.dtype, np.float64) if a.dtype.kind in "iub" else a.dtype
+    kind = np.result_type(*[x.dtype if hasattr(x, "dtype") else x for x in (low, high)])
+    kind = np.result_type(kind, np.float64) if kind.kind in "iub" else kind
     ends = checked_range(ops.np.stack([astype(as_item(x), kind) for x in (low, high)]))
     low, high = getitem(ends, 0), getitem(ends, 1)
     alike = equal(low, high)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import astype
@@ -104,7 +104,7 @@ def _ix_(*args: Any) -> Any:
     found = []
     for i, given in enumerate(args):
         places = as_item(as_value(given))
-        if not isinstance(given, np.ndarray) and not places.size:
+        if not isinstance(given, (np.ndarray, Tensor)) and not places.size:
             places = astype(places, np.intp)
         if len(places.shape) != 1:
             np.ix_(np.zeros((1,) * len(places.shape)))  # raises NumPy's own error

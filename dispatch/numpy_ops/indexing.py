@@ -23,7 +23,7 @@ from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..symbolic import SymInt, agree, guesses, has_zero, is_one
 from .creation import arange, zeros_like
-from .families import aligned, composite, in_front, linear, row, undispatched
+from .families import aligned, composite, in_front, laid_alike, linear, row, undispatched
 from .index_parsing import ARRAY, Item, Reading, check_places, indexed, is_mask, placed, read, spelled, without_masks
 from .pointwise import nan_where_nan, negative
 from .result_layouts import Layout, elementwise, fake_like, weak
@@ -274,7 +274,7 @@ where: OpOverload = row(
     fake=_fake_where,
     autograd=pullbacks(x=lambda g, condition: zero_unless(condition, g), y=lambda g, condition: where(condition, 0, g)),
     jvp=pushforwards(x=lambda t, condition: where(condition, t, 0), y=lambda t, condition: where(condition, 0, t)),
-    vmap=lambda info, in_dims, condition, x, y: (where(*aligned(in_dims, (condition, x, y))), 0),
+    vmap=lambda info, in_dims, condition, x, y: (where(*laid_alike(in_dims, aligned(in_dims, (condition, x, y)))), 0),
 )
 
 

@@ -1,4 +1,4 @@
-"""What a row is as a method of Tensor: NumPy's protocols, an index, infix operators in either order, signs, methods of arrays.
+"""Makes the methods of Tensor out of rows: NumPy's protocols, indices, infix operators in either order, signs, array methods.
 
 These functions are compiled, so that `np.sum(x)`, `x[1:]`, `x * y` and `x.sum()` cost hardly more than the row itself. Each
 runs the usual call; every other call is for a function in Python.

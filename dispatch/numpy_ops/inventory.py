@@ -16,7 +16,7 @@ import numpy.strings
 from numpy.testing import overrides
 
 from ..core import DispatchKey
-from .numpy_functions import FUNCTIONS, LOADERS, SPELLED, UFUNCS, of_numpy, spelling_of
+from .numpy_functions import FUNCTIONS, LOADERS, SPELLED, UFUNCS, enter_rest, of_numpy, spelling_of
 
 Function = Callable[..., Any]
 OF_ROWS = "of rows"
@@ -72,6 +72,7 @@ def functions() -> dict[str, Any]:
 
 def stands_for(function: Any) -> str | None:
     """Return what stands for a function of NumPy, in words: its row, rows that it is made of, or None."""
+    enter_rest()
     if function in LOADERS:
         LOADERS[function]()
     if isinstance(function, np.ufunc):

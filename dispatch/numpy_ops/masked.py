@@ -181,13 +181,12 @@ def _count(x: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-    statistics.counted(x, axis)
     if dtype is None and x.dtype.kind in "iub":
         dtype = np.float64
     inner = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     total = sum_where(x, mask, None, axis, inner, keepdims=keepdims)
     count = _count(x, mask, axis, keepdims)
-    none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
+    none = statistics.none_to_average(logical_not(count))  # where a quotient has the tangent 0 / 0, and a gradient of 0
     found = as_number(where(none, np.nan, divide(total, where(none, 1, count))))
     return ops.np.astype(found, x.dtype if inner is not dtype else total.dtype)
 
@@ -195,6 +194,13 @@ def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepd
 def _nanmean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     there = logical_and(logical_not(isnan(x)), mask) if x.dtype.kind in "fc" else mask
     return _mean_where(x, ops.np.broadcast_to(there, x.shape), axis, dtype, keepdims=keepdims)
+
+
+def mean_into(out: Any, x: Any, mask: Any = None, axis: Any = None, dtype: None = None, *, keepdims: bool = False) -> Any:
+    """Return the mean of half precision as `np.mean(x, out=out)` has it: the sum is rounded to `out`, and divided there."""
+    total = ops.np.astype(sum_where(x, mask, None, axis, np.float32, keepdims=keepdims), out.dtype)
+    quotient = divide(ops.np.astype(total, np.float64), _count(x, mask, axis, keepdims))
+    return quotient if out.dtype == np.float64 else ops.np.astype(quotient, out.dtype)
 
 
 AVERAGED = "(Tensor x, Tensor mask, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"

@@ -11,6 +11,7 @@ import numpy as np
 from ..core import OpOverload
 from ..operators.registry import ops
 from . import cumulative, reduction, statistics
+from .data_checks import warned
 from .families import composite
 from .indexing import as_number, where
 from .pointwise import add, divide, isnan, less_equal, logical_not, multiply, square, subtract
@@ -26,9 +27,15 @@ def inexact(x: Any) -> bool:
 
 
 def instead(x: Any, value: Any) -> Any:
-    """Return the array with a value in place of nan."""
-    return where(isnan(x), ops.np.full_like(x, value), x) if inexact(x) else x
+    """Return the array with a value in place of nan, laid out as the copy is to which NumPy writes."""
+    if not inexact(x):
+        return x
+    x = ops.np.copy(x)
+    return where(isnan(x), ops.np.full_like(x, value), x)
 
+
+none_but_nan = warned("none_but_nan", "All-NaN slice encountered")
+none_free = warned("none_free", "Degrees of freedom <= 0 for slice.")
 
 # -- the largest and the smallest ----------------------------------------------------------------------------------------------
 
@@ -41,7 +48,7 @@ def extreme(name: str, op: OpOverload, end: float, function: Rule) -> OpOverload
             return op(x, axis, keepdims=keepdims)
         worst = complex(end, end) if x.dtype.kind == "c" else end
         found = op(instead(x, worst), axis, keepdims=keepdims)
-        none = statistics.all(isnan(x), axis, keepdims=keepdims)
+        none = none_but_nan(statistics.all(isnan(x), axis, keepdims=keepdims))
         nan = complex(np.nan, np.nan) if x.dtype.kind == "c" else np.nan
         return as_number(where(none, ops.np.full_like(found, nan), found))
 
@@ -79,7 +86,7 @@ def nan_variance(
     away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else multiply(away, away)
     total = reduction.sum(away, axis, dtype, keepdims=keepdims)
     free = subtract(reduction.sum(there, axis, np.intp, keepdims=keepdims), ddof)
-    none = less_equal(free, 0)
+    none = none_free(less_equal(free, 0))
     found = divide(total, where(none, 1, free))
     found = found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
     return as_number(where(none, np.nan, root(where(none, 1.0, found)) if deviation else found))

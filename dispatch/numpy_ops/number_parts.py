@@ -1,4 +1,4 @@
-"""Rows of what few programs call: parts of numbers, ufuncs of integers, `np.i0`, and questions about complex numbers.
+"""Rows that few programs call: parts of numbers, ufuncs of integers, `np.i0`, and questions about complex numbers.
 
     modf(x)       the fraction and the whole part     the fraction has the slope of x, a whole number none
     frexp(x)      x = m * 2 ** n                       m has the slope of x, scaled; the exponent none

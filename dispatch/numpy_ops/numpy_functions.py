@@ -40,7 +40,7 @@ from .families import kernel_of
 from .index_parsing import ARRAY
 from .infix import Entry
 from .linalg import einsum, matmul
-from .masked import CHOOSING
+from .masked import CHOOSING, mean_into, mean_where
 from .row_arguments import as_index, as_value, call
 
 Function = Callable[..., Any]
@@ -52,6 +52,7 @@ UFUNCS: dict[Any, OpOverload] = {
     if isinstance(op, OpOverload) and isinstance(kernel_of(op), np.ufunc)
 }
 UFUNCS[np.vecdot] = einsum.vecdot
+UFUNCS[np._core.umath.clip] = pointwise_more.clip  # noqa: SLF001  # type: ignore[attr-defined]  # which the method of an array runs
 REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
     np.logical_and: statistics.all, np.logical_or: statistics.any,
@@ -92,6 +93,7 @@ class Later:
 
 def load_rest() -> None:
     """Import every module of LATER."""
+    enter_rest()
     for loader in MODULES.values():
         loader()
 
@@ -118,6 +120,9 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
             f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
             "Leave it out and write it as an operation of its own."
         )
+    half = out is not None and op in (reduction.mean, mean_where) and bound["x"].dtype == np.float16
+    if half and bound.get("dtype") is None:
+        return result_into(spelling, mean_into(out, **bound), out)
     value = call(op, **bound)
     return value if out is None else result_into(spelling, value, out)
 
@@ -353,7 +358,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.nan_to_num, flags.nan_to_num),
     spelled(np.isposinf, "x out", pointwise_more.isposinf),
     spelled(np.isneginf, "x out", pointwise_more.isneginf),
-    spelled(np.isclose, "a:x b:y rtol atol equal_nan", pointwise_more.isclose),
+    (np.isclose, Entry(pointwise_more.isclose, flags.isclose, 2, 2)),
     (np.allclose, lambda *args, **options: flags.truth(statistics.all(FUNCTIONS[np.isclose](*args, **options)))),
     (np.array_equal, _array_equal),
     (np.vstack, flags.joined(np.vstack, rearranging.vstack)), (np.hstack, flags.joined(np.hstack, rearranging.hstack)),
@@ -400,6 +405,7 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `f
     (cumulative.diff, np.diff, "a:x n axis"), (sorting.sort, np.sort, "a:x axis"), (sorting.argsort, np.argsort, "a:x axis"), (sorting.searchsorted, np.searchsorted, "a v side"),
     (data_dependent.compress, np.compress, "condition a:x axis"), (data_dependent.extract, np.extract, "condition arr:x"),
     (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
+    (pointwise_more.isclose, np.isclose, "a:x b:y rtol atol equal_nan"),
 ]  # fmt: skip
 for _op, _function, _parameters in READ_BY_FLAGS:
     spell(_function, _parameters, _op)
@@ -442,7 +448,27 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 MODULES = {module: Loader(__package__, module) for module in LATER}
-LOADERS = {f: MODULES[module] for module, names in LATER.items() for f in map(of_numpy, names.split()) if f is not None}  # by function
-FUNCTIONS.update({function: Later(function) for function in LOADERS if not isinstance(function, np.ufunc)})
+LOADERS: dict[Any, Loader] = {}  # by function
+
+
+def enter(names: list[tuple[str, Loader]]) -> None:
+    """Enter functions of NumPy, by their names, into LOADERS and FUNCTIONS."""
+    for name, loader in names:
+        if (found := of_numpy(name)) is not None:
+            LOADERS[found] = loader
+            if not isinstance(found, np.ufunc):
+                FUNCTIONS.setdefault(found, Later(found))
+
+
+# Those in modules that NumPy imports when somebody asks for them, `fft` and `polynomial`, wait until one of them is called.
+_NAMED = [(name, MODULES[module]) for module, names in LATER.items() for name in names.split()]
+_WAITING = [(name, loader) for name, loader in _NAMED if name.partition(".")[0] not in vars(np)]
+enter([named for named in _NAMED if named not in _WAITING])
+
+
+def enter_rest() -> None:
+    """Enter what waits for a module that NumPy imports late."""
+    enter(_WAITING)
+    _WAITING.clear()
 if hasattr(np, "unstack"):  # NumPy 2.1
     FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

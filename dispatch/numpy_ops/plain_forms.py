@@ -16,7 +16,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ..core import OpOverload
 from ..core.blockwise import selected
 from ..core.program import itself
-from ..graph import Metadata, Node, PlainCall, register_plain_call
+from ..graph.metadata import Metadata
+from ..graph.node import Node
+from ..graph.plain_calls import PlainCall, register_plain_call
 from ..operators.registry import ops
 from .data_dependent import SORTED_OR_NOT
 from .families import undispatched

@@ -20,8 +20,8 @@ from ..layers.jvp import pushforwards
 from ..operators.prims import astype, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
-from .composite_layouts import item_layout
-from .families import aligned, comparison, composite, in_front, pointwise, row
+from .composite_layouts import item_layout, without_axis
+from .families import aligned, comparison, composite, in_front, laid_alike, pointwise, row
 from .indexing import as_number, where, zero_unless_nan
 from .pointwise import (
     absolute,
@@ -55,8 +55,8 @@ from .pointwise import (
     subtract,
     widened,
 )
-from .result_layouts import Layout, elementwise, ufunc_dtype, weak
-from .shape import copy, fortran, imag, real
+from .result_layouts import elementwise, ufunc_dtype, weak
+from .shape import copy, fake_copy, fortran, imag, real
 
 
 def part_of_sum(power: Any, x: Any, y: Any) -> Any:
@@ -177,7 +177,7 @@ def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
 def _batched_clip(info: Any, in_dims: Any, x: Any, min: Any, max: Any) -> tuple[Any, int]:
     there = [a is not None for a in (x, min, max)]
     dims = tuple([dim for dim, given in zip(in_dims, there, strict=True) if given])
-    found = iter(aligned(dims, tuple([a for a in (x, min, max) if a is not None])))
+    found = iter(laid_alike(dims, aligned(dims, tuple([a for a in (x, min, max) if a is not None]))))
     return clip(*[next(found) if given else None for given in there]), 0
 
 
@@ -271,9 +271,9 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
     if x.dtype.kind != "f":
         return as_number(copy(x))
     limits = np.finfo(x.dtype)
-    x = where(isnan(x), nan, x)
-    x = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, x)
-    return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x))
+    found = where(isnan(x), nan, x)
+    found = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, found)
+    return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, found))
 
 
 @lru_cache(None, typed=True)
@@ -281,12 +281,20 @@ def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.round(np.zeros((), dtype)).dtype
 
 
+def _keeps_order(x: Any, decimals: int) -> bool:
+    """Whether np.round lays its result out as elementwise functions do; else it keeps Fortran's order, and makes C of any other."""
+    return decimals == 0 or x.dtype.kind == "c" or (x.dtype.kind in "iu" and decimals > 0)
+
+
 def _batched_round(info: Any, in_dims: Any, x: Any, decimals: int) -> tuple[Any, int]:
-    last = moveaxis(x, in_dims[0], -1)
-    layout = item_layout(last)
-    if fortran(Layout(layout.shape[:-1], layout.strides[:-1], layout.dtype)):  # np.round keeps this order, and makes C of any other
-        return round(last, decimals), len(x.shape) - 1
-    return round(in_front(x, in_dims[0]), decimals), 0
+    dim = in_dims[0]
+    if _keeps_order(x, decimals):
+        return round(x, decimals), dim
+    if fortran(without_axis(item_layout(x), dim)):
+        last = moveaxis(x, dim, -1)
+        return round(last if fortran(item_layout(last)) else copy(last, "F"), decimals), len(x.shape) - 1
+    first = in_front(x, dim)
+    return round(copy(first, "C") if fortran(item_layout(first)) else first, decimals), 0
 
 
 def _round(x: Any, decimals: int = 0) -> Any:
@@ -294,10 +302,17 @@ def _round(x: Any, decimals: int = 0) -> Any:
     return found.copy("K") if found is x and isinstance(x, np.ndarray) else found  # NumPy 2.0 gives integers back as they are
 
 
+def _fake_round(x: Any, decimals: int) -> Any:
+    if not isinstance(x, FakeTensor):
+        return np.round(x, decimals)
+    dtype = _rounded(x.dtype)
+    return elementwise(dtype, [x]) if _keeps_order(x, decimals) else fake_copy(x, "A", dtype)
+
+
 round: OpOverload = row(
     "round(Tensor x, int decimals=0) -> Tensor",
     numpy=_round,
-    fake=lambda x, decimals: elementwise(_rounded(x.dtype), [x]) if isinstance(x, FakeTensor) else np.round(x, decimals),
+    fake=_fake_round,
     autograd=CONSTANT,
     vmap=_batched_round,
     tags=(Tag.pointwise,),
@@ -307,17 +322,19 @@ nan_to_num = composite(
     "nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor",
     _nan_to_num,
     numpy=lambda x, nan, posinf, neginf: np.nan_to_num(x, True, nan, posinf, neginf),
+    laid_out=lambda x, nan, posinf, neginf: np.array(x),
 )
 isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), logical_not(signbit(x))))
 isneginf = composite("isneginf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), signbit(x)))
 isclose = composite(
     "isclose(Tensor x, Tensor y, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-    lambda x, y, rtol=1e-05, atol=1e-08, equal_nan=False: _isclose(x, y, rtol, atol, equal_nan),
+    lambda x, y, rtol=1e-05, atol=1e-08, equal_nan=False: closeness(x, y, rtol, atol, equal_nan),
     numpy=np.isclose,
 )
 
 
-def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def closeness(x: Any, y: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
+    """Return whether numbers are close to others, for tolerances that are numbers or arrays."""
     if not hasattr(y, "dtype"):  # a number of Python's stays one, whose products are of the precision of x: np.isclose's own steps
         y = float(y) if isinstance(y, int) else y
         limit = atol + rtol * abs(y)

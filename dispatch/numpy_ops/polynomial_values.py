@@ -29,7 +29,7 @@ from .linalg.solve import inv
 from .pointwise import add, divide, multiply, sqrt, subtract
 from .rearranging import atleast_1d
 from .reduction import sum as total
-from .result_layouts import elementwise
+from .result_layouts import elementwise, fake_like
 from .row_arguments import as_item, as_value
 from .shape import concatenate, expand_dims, reshape, transpose
 
@@ -121,7 +121,8 @@ def _fake_polyval(p: Any, x: Any) -> Any:
         np.polyval(np.zeros(()), 0.0)  # raises NumPy's own error
     if is_zero(p.shape[0]):
         return elementwise(x.dtype, [x])
-    terms = [x] if len(p.shape) == 1 else [elementwise(x.dtype, [x]), fake_tensor(p.shape[1:], p.dtype, p.strides[1:], p.device, p.mode)]
+    terms = [fake_like(x, x.dtype)]  # of the zeros that it begins with
+    terms += [] if len(p.shape) == 1 else [fake_tensor(p.shape[1:], p.dtype, p.strides[1:], p.device, p.mode)]
     return elementwise(_value_dtype(p.dtype, x.dtype), terms)
 
 

@@ -28,7 +28,7 @@ from .assignment import augmented, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
 from .infix import array_function, array_ufunc, infix, is_operand, method, power, subscript, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, LOADERS, UFUNCS, getitem, is_special, special_row, spelling_of
+from .numpy_functions import FUNCTIONS, LOADERS, UFUNCS, enter_rest, getitem, is_special, special_row, spelling_of
 from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
@@ -126,6 +126,9 @@ def _no_entry(self: Tensor, function: Function, types: Iterable[type], args: Any
     """Answer for a function that is no ufunc and in no table."""
     if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
         return NotImplemented
+    enter_rest()
+    if function in FUNCTIONS:
+        return FUNCTIONS[function](*args, **keywords)
     raise _no_row(spelling_of(function))
 
 

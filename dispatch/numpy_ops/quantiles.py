@@ -30,7 +30,7 @@ from .families import aligned, composite, row
 from .flags import NO_VALUE
 from .index_parsing import ARRAY
 from .indexing import as_number, getitem, where
-from .nan_reductions import inexact
+from .nan_reductions import inexact, none_but_nan
 from .numpy_functions import spelled
 from .plain_forms import attach
 from .pointwise import (
@@ -289,7 +289,7 @@ def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims:
         if not is_index(q, method):
             found = lerp(found, _picked(x, order, second), quantile_part(count, flat, method), weak)
     if nans is not None:
-        found = _lost(found, equal(count, 0) if leaving else any(nans, -1, keepdims=bool(rest)))
+        found = _lost(found, none_but_nan(equal(count, 0)) if leaving else any(nans, -1, keepdims=bool(rest)))
     if rest:
         found = moveaxis(found, -1, 0)
     if len(asked) != 1 or keepdims:
@@ -416,8 +416,11 @@ def _nanmedian(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     x = _merged(x, axes)
     count = sum(logical_not(isnan(x)), -1, INDEX, keepdims=bool(rest))
     order = argsort(x, -1, "stable")
-    low, high = [_picked(x, order, floor_divide(maximum(i, 0), 2)) for i in (subtract(count, 1), count)]
-    found = _lost(divide(add(low, high), 2.0), equal(count, 0))
+    places = [floor_divide(maximum(i, 0), 2) for i in (subtract(count, 1), count)]
+    low, high = [_picked(x, order, place) for place in places]
+    one = equal(*places)  # the middle one itself, for twice it may be beyond all numbers
+    halves = divide(add(*[where(one, 0.0, x) for x in (low, high)]), 2.0)
+    found = _lost(where(one, low, halves), none_but_nan(equal(count, 0)))
     found = reshape(found, kept if keepdims else rest)
     return found if found.shape or keepdims else as_number(found)
 

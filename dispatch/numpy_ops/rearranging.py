@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
+from ..operators.views import is_number
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
 from .families import composite, linear, undispatched
 from .index_parsing import ARRAY
@@ -63,6 +64,8 @@ def _broadcast_arrays(arrays: Any) -> list[Any]:
     shape = broadcast_shape(tuple(map(shape_of, arrays)))
     if not shape:  # nothing is broadcast, and of a number NumPy makes an array
         return [getitem(x, Ellipsis) for x in arrays]
+    # A number is made an array first, of which the result is a view: its elements share memory, and a write to one of them is refused.
+    arrays = [getitem(x, Ellipsis) if is_number(x) else x for x in arrays]
     return [x if same(shape_of(x), shape) else broadcast_to(x, shape) for x in arrays]
 
 
@@ -114,7 +117,16 @@ def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     if type(n) is SymInt and isinstance(obj, slice) and obj.step in (None, 1):
         start, length = bounds(n, obj)
         return _between(x, at, [(0, start), (start + length, None)])
-    return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), obj)))
+    return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), plain_places(obj))))
+
+
+def plain_places(places: Any) -> Any:
+    """Return the places that np.delete or np.insert is given, which no layer follows: of a Tensor its error, or NumPy's for fractions."""
+    if not isinstance(places, Tensor):
+        return places
+    if places.dtype.kind not in "iub":
+        np.delete(np.zeros(2), np.zeros(2, places.dtype))  # raises NumPy's own error
+    return np.asarray(places)
 
 
 def _without(x: Any, axis: int, places: list[Any]) -> Any:
@@ -136,12 +148,12 @@ def _deleted_of_few(x: Any, obj: Any, axis: int | None = None) -> Any:
         return np.ravel(x)
     places = np.asarray(0 if obj is slice else obj)
     if places.size == 1 and places.dtype.kind in "iu":
-        return np.empty(x.shape, x.dtype, "F" if x.flags.fnc else "C")
+        return np.empty((2,) * x.ndim, x.dtype, "F" if x.flags.fnc else "C")
     return x[along(normalize_axis_index(axis, x.ndim), x.ndim, np.arange(x.shape[axis]))]
 
 
 delete = composite(
-    "delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=np.delete, laid_out=_deleted_of_few
+    "delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=lambda x, obj, axis: np.delete(x, plain_places(obj), axis), laid_out=_deleted_of_few
 )
 
 # -- split -----------------------------------------------------------------------------------------------------------------
@@ -228,7 +240,8 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
-        np.repeat(np.zeros(1), int(count))  # raises NumPy's own error
+        np.repeat(np.zeros(min(guesses((n,))[0], 1)), int(count))  # raises NumPy's own error, where there is something to repeat
+        count = 0
     wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])), "C")
 
@@ -251,6 +264,7 @@ repeat = composite(
     "repeat(Tensor x, Any repeats, int? axis=None) -> Tensor",
     _repeat,
     numpy=undispatched(np.repeat),
+    laid_out=lambda x, repeats, axis: np.repeat(x, 1, axis),  # the counts are those of more elements
     autograd=pullbacks(x=_repeat_pullback),
     jvp=linear("x"),
 )

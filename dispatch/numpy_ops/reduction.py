@@ -33,7 +33,7 @@ def _mean(x: Any, axis: Any, dtype: Any, *, keepdims: Any) -> Any:
     total = np.add.reduce(x, axis, inner, keepdims=keepdims)
     count = np.intp(x.size // (total.size or 1))
     if not count:
-        return np.mean(x, axis, dtype, keepdims=keepdims)  # which says that there is nothing
+        return np.mean(x, axis, dtype, keepdims=keepdims)  # which warns
     if isinstance(total, np.ndarray):
         mean = np.true_divide(total, count, out=total, casting="unsafe")
     else:

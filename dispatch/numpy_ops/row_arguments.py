@@ -1,4 +1,4 @@
-"""Makes of what NumPy's functions take what a row takes: of a list an array, of an array of arrays a list, of a 0-d array an int.
+"""Converts arguments as NumPy's functions do, for a row: a list to an array, an array of arrays to a list, a 0-d array to an int.
 
 NumPy calls `np.asarray` on whatever stands where an array goes, and `operator.index` on whatever stands where an int goes. A row
 takes arrays and ints, and its schema says where each goes. So a call that a row refuses is tried once more with its arguments

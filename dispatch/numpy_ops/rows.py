@@ -9,7 +9,7 @@ from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..graph.passes import CANNOT_RAISE
 from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
-from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, READ_ONLY_VIEWS
+from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, KEEPS_STRIDES, READ_ONLY_VIEWS
 from . import graph_syntax, plain_forms
 from .numpy_functions import load_rest
 from .protocols import ON_TENSORS
@@ -53,6 +53,7 @@ SURE = """
 def install() -> None:
     """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
     ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
+    KEEPS_STRIDES.update(getattr(ops.np, name) for name in "clone setitem view_scatter".split())
     ALIKE.update(getattr(ops.np, name) for name in "astype reshape transpose moveaxis squeeze flip real imag sum_to checked_weights".split())
     CANNOT_RAISE.update(getattr(ops.np, name) for name in SURE.split())
     INDEXING[ops.np.getitem] = 1

@@ -1,8 +1,8 @@
-"""Rows that follow data: what dtype and size a result has is settled by the values, as NumPy settles it, and a graph checks it.
+"""Rows whose result has a dtype or a size that depends on values, as in NumPy; a graph checks that both are still the same.
 
 `np.linalg.eig` gives real numbers where every eigenvalue is real, `np.emath.sqrt` complex ones where an element is below 0. A row of
-such a function asks its data, so that a shape rule raises by name, `unsettled`. What a trace of real values recorded behind it is
-right for the dtype and the size that it saw; `settled` is the statement of the graph that checks both at each replay.
+such a function reads its data, so its shape rule raises, `unsettled`. A trace of real values is right for the dtype and the size
+that it saw; the graph has a call of `settled`, which checks both at each replay.
 """
 
 from typing import Any

@@ -13,12 +13,13 @@ from ..core import OpOverload
 from ..core.array_memory import reshaped as reshaped_array
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
+from ..operators import prims
 from ..operators.prims import astype, broadcast_to, clone, detach, memory_view, moveaxis, select, stack, strides_of_copy, sum_to
 from ..operators.registry import ops
 from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same, sure
 from . import symbolic_layouts
 from .composite_layouts import item_layout, without_axis
-from .families import batched_in_front, complete, in_front, linear, row, undispatched, view, view_rules
+from .families import batched_in_front, complete, in_front, laid_alike, linear, row, undispatched, view, view_rules
 from .result_layouts import (
     INTEGERS,
     Layout,
@@ -246,13 +247,14 @@ complete(
 
 
 
-def _fake_copy(x: FakeTensor, order: str) -> FakeTensor:
-    layout = layout_of(x)
-    if order in "KA" and not (order == "A" and not fortran(layout)):
-        return fake_like(x, x.dtype)
+def fake_copy(x: FakeTensor, order: str, dtype: Any = None) -> FakeTensor:
+    """Return the fake of a copy in some order, or of a result that NumPy lays out so."""
+    dtype = dtype or x.dtype
+    if order in "KA" and not (order == "A" and not fortran(layout_of(x))):
+        return fake_like(x, dtype)
     axes = tuple(range(len(x.shape)))
-    strides = dense(x.shape, x.dtype.itemsize, axes if order == "F" else axes[::-1])
-    return fake_tensor(x.shape, x.dtype, strides, x.device, x.mode)
+    strides = dense(x.shape, dtype.itemsize, axes if order == "F" else axes[::-1])
+    return fake_tensor(x.shape, dtype, strides, x.device, x.mode)
 
 
 def fortran(layout: Any) -> bool:
@@ -262,6 +264,8 @@ def fortran(layout: Any) -> bool:
 
 
 def _batched_copy(info: Any, in_dims: Any, x: Any, order: str) -> tuple[Any, int]:
+    if order == "A":  # which asks how an item lies
+        order = "F" if fortran(without_axis(item_layout(x), in_dims[0])) else "C"
     if order == "C":
         return copy(in_front(x, in_dims[0]), order), 0
     if order == "F":  # with the batch behind, each item lies in Fortran's order too
@@ -269,10 +273,9 @@ def _batched_copy(info: Any, in_dims: Any, x: Any, order: str) -> tuple[Any, int
     return copy(x), in_dims[0]
 
 
-copy: OpOverload = row(
-    "copy(Tensor x, str order='K') -> Tensor",
-    numpy=lambda x, order="K": np.array(x, order=order),
-    fake=_fake_copy,
+copy: OpOverload = complete(
+    prims.copy,
+    fake=fake_copy,
     autograd=pullbacks(x=lambda g: g),
     jvp=linear("x"),
     vmap=_batched_copy,
@@ -381,12 +384,15 @@ def repeated(info: Any, in_dims: Any, arrays: Any) -> list[Any]:
     """Return the arrays of a list with the batch in front; an array without a batch is repeated for each item."""
     batch = info.batch_size
     dims = in_dims[0]
-    return [
-        broadcast_to(np.asarray(x) if np.isscalar(x) else x, (batch, *getattr(x, "shape", ())))
-        if dim is None
-        else in_front(x, dim)
-        for x, dim in zip(arrays, dims, strict=True)
-    ]
+    return laid_alike(
+        dims,
+        [
+            broadcast_to(np.asarray(x) if np.isscalar(x) else x, (batch, *getattr(x, "shape", ())))
+            if dim is None
+            else in_front(x, dim)
+            for x, dim in zip(arrays, dims, strict=True)
+        ],
+    )
 
 
 def _batched_concatenate(info: Any, in_dims: Any, arrays: Any, axis: Any) -> tuple[Any, int]:

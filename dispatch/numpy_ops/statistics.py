@@ -16,7 +16,7 @@ from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
-from .data_checks import checked
+from .data_checks import checked, warned
 from .families import batched_reduction, complete, composite, fake_reduction, reduction, undispatched
 from .indexing import as_number, where
 from .pointwise import add, divide, divide_no_nan, isnan, logical_not, multiply, not_equal, square, subtract
@@ -101,7 +101,8 @@ def _of_one(x: Any, axis: Any, ddof: Any) -> bool:
 
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
     found = _var(x, axis, dtype, ddof, keepdims=keepdims)
-    if _of_one(x, axis, ddof):
+    unlike = x.dtype.kind == "c" and dtype is not None and np.dtype(dtype).kind != "c"  # the mean is of the real parts alone
+    if _of_one(x, axis, ddof) and not unlike:
         return found
     return ops.np.astype(root(found), found.dtype) if found.dtype.kind in "biu" else root(found)
 
@@ -196,6 +197,9 @@ def _nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
     return sum(without_nans(x), axis, dtype, keepdims=keepdims)
 
 
+none_to_average = warned("none_to_average", "Mean of empty slice")
+
+
 def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     if x.dtype.kind not in "fc":
         return mean(x, axis, dtype, keepdims=keepdims)
@@ -203,7 +207,7 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
         np.nanmean(np.zeros(1, x.dtype), dtype=dtype)  # raises NumPy's own error
     count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
     found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
-    none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
+    none = none_to_average(logical_not(count))  # where a quotient has the tangent 0 / 0, and a gradient of 0
     return as_number(where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype)))
 
 

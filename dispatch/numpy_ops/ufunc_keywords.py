@@ -18,6 +18,7 @@ from ..operators.registry import ops
 from ..symbolic import guesses
 from . import indexing
 from .assignment import check_target, fits, hollow, write_result
+from .composite_layouts import laid_out_by
 from .flags import cast, core_ndims, in_order, is_default, named_order, refused
 from .index_parsing import ARRAY
 from .item_assignment import setitem_
@@ -47,6 +48,7 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
     if unknown := given.keys() - {"dtype", "signature", "casting"}:
         name = min(unknown)
         raise refused(spelled(ufunc), name, given[name], "Leave it out and write it as an operation of its own.")
+    asked = inputs
     if given:
         inputs = _in_loop(ufunc, inputs, given)
     casting = given.get("casting", "same_kind")
@@ -55,6 +57,8 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
     if all(out is None for out in outs):
         order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
         found = op(*inputs)
+        if any(x is not y for x, y in zip(inputs, asked, strict=True)):  # NumPy casts piece by piece, and lays out by what is cast
+            found = laid_out_by(ufunc, found, asked, tuple(given.items()))
         return found if order == "K" else mapped(lambda x: in_order(x, order), found)
     values = op(*inputs)
     written = []
@@ -83,7 +87,8 @@ def _of_items(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options:
     found = ufunc_with(ufunc, op, tuple(moved), rest)
     n, into = counts[-1], places[-1]
     if given.get("keepdims"):  # of items of one number each
-        n, into = counts[0], into if len(given.get("axes") or ()) == len(counts) else places[0]
+        n = counts[0]
+        into = places[0] if given.get("axes") is None else into if len(given["axes"]) == len(counts) else tuple(range(-n, 0))
         found = ops.np.reshape(found, (*found.shape, *(1,) * n))
     found = prims.moveaxis(found, range(-n, 0), into) if n and into != tuple(range(-n, 0)) else found
     out = options.get("out", (None,))[0]

@@ -6,7 +6,7 @@ A definition is atomic: name, schema, function, mutated arguments and tags are a
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -162,8 +162,7 @@ def custom_op(
     if mutates_args is REQUIRED:
         raise refuse_unsaid(name)
     module, place = caller()
-    items = _Items(signature, broadcasts, workers)
-    options = (mutates_args, device_types, schema, tags, items, functional, module, place)
+    options = (mutates_args, device_types, schema, tags, signature, broadcasts, workers, functional, module, place)
     if fn is None:
         return partial(_defined, name, options)
     try:
@@ -190,14 +189,6 @@ def _without_default(function: Any) -> None:
 _without_default(custom_op)
 
 
-class _Items(NamedTuple):
-    """The options of `custom_op` about items."""
-
-    signature: str | None
-    broadcasts: bool
-    workers: int
-
-
 def _define(
     name: str,
     fn: Function,
@@ -205,7 +196,9 @@ def _define(
     device_types: str | Sequence[str] | None,
     text: str | None,
     tags: Tag | Sequence[Tag] | None,
-    items: _Items,
+    items: str | None,
+    broadcasts: bool,
+    workers: int,
     functional: bool | str,
     module: str,
     place: str,
@@ -228,20 +221,20 @@ def _define(
         if (value := getattr(fn, attribute, None)) is not None:
             attributes[attribute] = value
     attributes["__wrapped__"] = fn
-    check_flag(items.broadcasts, f"{name}: broadcasts")
-    if items.signature is None:
-        if items.broadcasts or items.workers != 1:
-            said = "broadcasts=True" if items.broadcasts else "workers="
+    check_flag(broadcasts, f"{name}: broadcasts")
+    if items is None:
+        if broadcasts or workers != 1:
+            said = "broadcasts=True" if broadcasts else "workers="
             raise DefinitionError(
                 f'{name}: {said} is about the items of a signature, and none is given. Write signature="(n)->()", say.',
                 operator=name,
             )
         kernel = adapted(op, fn)
     else:
-        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers)
+        kernel = equip(op, fn, items, broadcasts=broadcasts, workers=workers)
     for key in keys:
         op.register_at(key, kernel)
-    if items.signature is None and (rule := derived_rule(op, fn)) is not None:
+    if items is None and (rule := derived_rule(op, fn)) is not None:
         op.register(find_layer("fake"), rule)
     return add_with_form(op, functional, module, place)
 

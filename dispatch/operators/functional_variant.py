@@ -9,6 +9,7 @@ functional form of an operator that writes, because no later write changes its v
 """
 
 from collections.abc import Callable
+from functools import cache
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -82,12 +83,17 @@ class Form(NamedTuple):
 def form_of(schema: Schema) -> Form:
     """Find which arguments and returns of a schema are written."""
     if schema.is_functional:
-        return Form((), (-1,) * len(schema.returns), frozenset(), schema.has_residual)
+        return _plain_form(len(schema.returns), schema.has_residual)
     written = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
     returned = tuple(_argument_of(schema, result) for result in schema.returns)
     sets = frozenset[str]().union(*(_sets(schema.arguments[i].alias) for i in written))
     severed = [i for i, r in enumerate(schema.returns) if returned[i] < 0 and _sets(r.alias) & (sets | {"*"})]
     return Form(written, returned, frozenset(severed), schema.has_residual)
+
+
+@cache
+def _plain_form(returns: int, residual: bool) -> Form:
+    return Form((), (-1,) * returns, frozenset(), residual)
 
 
 def _argument_of(schema: Schema, result: Return) -> int:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from ..core import OpOverload
 from ..core.source import innermost
 from ..errors import DefinitionError, kind_of
+
+_SUSPENDED = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR  # flags of code that returns no value
 
 
 def check_kernel(name: str, fn: Any, *, inferred: bool) -> None:
@@ -40,6 +43,9 @@ def check_kernel(name: str, fn: Any, *, inferred: bool) -> None:
 
 
 def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
+    plain = type(fn) is FunctionType and not fn.__code__.co_flags & _SUSPENDED and not hasattr(fn, "__wrapped__")
+    if plain and not inspect.iscoroutinefunction(fn):  # since CPython 3.12 a plain function may be marked as one
+        return _of_method(fn) if inferred else ""
     short = name.rpartition("::")[2]
     if isinstance(fn, (staticmethod, classmethod)):
         kind = type(fn).__name__
@@ -82,14 +88,14 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
 
 def _of_method(function: Any) -> str:
     """What is wrong with a method of a class that is decorated where it is written."""
-    code = getattr(function, "__code__", None)
-    first = code.co_varnames[:1] if code is not None and code.co_argcount else ()
-    qualified = getattr(function, "__qualname__", "")
-    if first not in (("self",), ("cls",)) or first[0] in getattr(function, "__annotations__", {}):
+    code = function.__code__
+    if not code.co_argcount or code.co_varnames[0] not in ("self", "cls") or code.co_varnames[0] in function.__annotations__:
         return ""
+    first = code.co_varnames[0]
     return (
-        f"{qualified} takes {first[0]}: it is a method, and an operator is a function of arrays and plain values. Write a "
-        f"function beside the class, and call it in the method with what it needs: {function.__name__}(x, {first[0]}.scale)."
+        f"{function.__qualname__} takes {first}: it is a method, and an operator is a function of arrays and plain values. "
+        "Write a function beside the class, and call it in the method with what it needs: "
+        f"{function.__name__}(x, {first}.scale)."
     )
 
 

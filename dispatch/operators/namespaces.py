@@ -36,7 +36,10 @@ class Operator:
 
     def _find_overload(self, name: str) -> OpOverload | None:
         """Return the overload of a name, `""` for the default one, or None."""
-        return next((op for op in self._overloads if op.schema.overload == name), None)
+        for op in self._overloads:
+            if op.schema.overload == name:
+                return op
+        return None
 
     def __getattr__(self, name: str) -> OpOverload:
         if (found := self._find_overload("" if name == "default" else name)) is not None:

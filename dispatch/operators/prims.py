@@ -139,6 +139,7 @@ select = define("np::select_index(Tensor(a) x, int axis, int index) -> Tensor(a)
 stack = define("np::stack(Tensor[] arrays, int axis=0) -> Tensor", _stack)
 # A copy with the strides of `x`, also where these leave gaps or go backwards, which no order of `np.copy` gives.
 clone = define("np::clone(Tensor x) -> Tensor", strided_copy)
+copy = define("np::copy(Tensor x, str order='K') -> Tensor", lambda x, order="K": np.array(x, order=order))
 astype = define("np::astype(Tensor(a) x, ScalarType dtype) -> Tensor(a)", _astype)
 memory_view = define(
     "np::memory_view(Tensor(a) x, ScalarType dtype, int[] shape, int[] strides, int offset) -> Tensor(a)", _seen, (Tag.view,)

@@ -172,6 +172,7 @@ def owner_of(x: Any) -> Any:
 
 ARRAYS_OF_NO_AXES: set[OpOverload] = set()  # operators whose results are arrays, also where they have no axes
 READ_ONLY_VIEWS: set[OpOverload] = set()  # operators through whose views nothing can be written
+KEEPS_STRIDES: set[OpOverload] = set()  # operators whose results have the strides of the array that they are a copy of
 ALIKE: set[OpOverload] = set()  # operators that give a number of a number, and an array of an array
 INDEXING: dict[OpOverload, int] = {}  # operators that give an array where the argument at this place has an Ellipsis
 

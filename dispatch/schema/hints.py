@@ -125,9 +125,6 @@ class HintReader:
     def returns(self, hint: object) -> tuple[tuple[Type, ...], tuple[np.dtype[Any] | None, ...]]:
         """Return the types of the results, none for None, several for a tuple; and the dtypes that their hints ask for."""
         self._start("the return", hint)
-        found = word_of(hint)
-        if found is not None and found is not NONE:
-            return (found,), (None,)
         hint = self._evaluated(hint)
         if hint is None or hint is _NONE_TYPE:
             return (), ()

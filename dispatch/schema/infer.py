@@ -22,7 +22,7 @@ from .hint_suggestions import ALLOWED
 from .hints import HintReader, word_of
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
-from .types import STR, TENSOR, Alias, Base, OptionalOf, Type, split_name
+from .types import NONE, STR, TENSOR, Alias, Base, OptionalOf, Type, split_name
 
 _EMPTY: Any = inspect.Parameter.empty
 _P = inspect.Parameter
@@ -30,6 +30,7 @@ _ONLY_POSITION, _EITHER, _ONLY_KEYWORD = int(_P.POSITIONAL_ONLY), int(_P.POSITIO
 _ARGS, _KWARGS = int(_P.VAR_POSITIONAL), int(_P.VAR_KEYWORD)
 WRITE_SCHEMA = 'Write the schema: schema="(Tensor x) -> Tensor".'
 OR_SCHEMA = 'Or write schema="(Tensor x) -> Tensor" yourself.'
+_NO_NOTES: dict[str, Any] = {}  # of a hint that is a type and no more
 _MOST_SHARED = 512  # arguments that are kept for the next schema
 _KINDS = {_ONLY_POSITION: "positional-only", _EITHER: "by position or keyword", _ONLY_KEYWORD: "keyword-only"}
 
@@ -83,15 +84,15 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
         raise HintError(f"{name}: {where(fn)} has no type hints to infer from. {WRITE_SCHEMA}", operator=name)
     reader = HintReader(name, fn)
     read = [(parameter, *_read(reader, parameter)) for parameter in parameters]
-    kinds = {parameter.name: kind for parameter, kind, *_ in read}
-    sets = _shared(name, kinds, mutates_args, view=Tag.view in promised)
-    arguments = tuple(_argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read)
+    sets = _shared(name, read, mutates_args, view=Tag.view in promised)
+    arguments = tuple([_argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read])
     if result is _EMPTY:
         raise HintError(
             f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}", operator=name
         )
-    results, dtypes = reader.returns(result)
-    tree = _dimensions(reader)
+    found = word_of(result)
+    results, dtypes = reader.returns(result) if found is None or found is NONE else ((found,), (None,))
+    tree = _dimensions(reader) if found is None else None
     sizes = tree.members if isinstance(tree, Places) and len(results) > 1 else (tree,) * len(results)
     aliases: list[Alias | None] = [None] * len(results)
     if promised and not promised.isdisjoint((Tag.inplace, Tag.out, Tag.view)):
@@ -167,13 +168,13 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
             argument=word,
         )
     found = word_of(parameter.hint)
-    if found is not None and found != STR:  # which may be a device
-        return found, {}
+    if found is not None and found is not STR:  # which may be a device
+        return found, _NO_NOTES
     kind = reader.argument(word, parameter.hint)
     dtype = reader.dtype
     dimensions = _dimensions(reader)
     if dtype is None and not reader.layout and not reader.numbers and dimensions is None and reader.bounds is None:
-        return kind, {}
+        return kind, _NO_NOTES
     notes = {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers, "dimensions": dimensions}
     return kind, {**notes, "bounds": reader.bounds}
 
@@ -226,10 +227,13 @@ def _plain_return(kind: Base) -> Return:
     return Return(kind)
 
 
-def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str], *, view: bool) -> dict[str, Alias]:
+def _shared(
+    name: str, read: list[tuple[_Parameter, Type, dict[str, Any]]], mutates_args: str | Iterable[str], *, view: bool
+) -> dict[str, Alias]:
     """Return the alias of each argument that the function writes to, or returns a view of."""
     if not view and type(mutates_args) in (tuple, list) and not mutates_args:
         return {}
+    kinds = {parameter.name: kind for parameter, kind, _ in read}
     arrays = [word for word, kind in kinds.items() if kind.has_tensor]
     if isinstance(mutates_args, str):
         if mutates_args != "unknown":

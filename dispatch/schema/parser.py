@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -30,12 +31,14 @@ from .types import (
 T = TypeVar("T")
 
 _WORD = re.compile(r"[\w.]+")
-_STRING = re.compile(r"""b?(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
+_INTEGER = re.compile(r"(?:0|[1-9]\d*)(?![\w.+-])")
+_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)  # when first looked for: it takes as long as importing modules
+_STRING = r"""b?(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
 _REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
-_NUMBER = re.compile(rf"[+-]?{_REAL}(?:(?:[+-]{_REAL})?j)?(?![\w.])")
+_NUMBER = rf"[+-]?{_REAL}(?:(?:[+-]{_REAL})?j)?(?![\w.])"
 
 # The axes of a generalised ufunc, which stand in `signature=`.
-_SIGNATURE = re.compile(r"\([\w?, ]*\)(\s*,\s*\([\w?, ]*\))*\s*->\s*\(")
+_SIGNATURE = r"\([\w?, ]*\)(\s*,\s*\([\w?, ]*\))*\s*->\s*\("
 ARRAYS = ("np.ndarray", "numpy.ndarray", "np.array", "numpy.array", "torch.Tensor", "dispatch.Tensor", "jax.Array")
 
 
@@ -160,7 +163,7 @@ class Reader:
             return INT, None
         if word not in WORDS and self.peek(":"):
             self.fail(f"a schema has the type before the name, 'Tensor {word}', and no colon.", start)
-        if word not in WORDS and _SIGNATURE.match(self.text):
+        if word not in WORDS and _compiled(_SIGNATURE).match(self.text):
             self.fail('these are axes of items. Write signature="(m,n),(n)->(m)"; a schema has types: (Tensor x) -> Tensor.')
         if word not in WORDS:
             self.fail(unknown_type(word), start)
@@ -233,7 +236,11 @@ class Reader:
                 return items if left == "[" else tuple(items)
         if self.take("{"):
             return self._dictionary(whose)
-        if found := _STRING.match(self.text, start) or _NUMBER.match(self.text, start):
+        if found := (
+            _INTEGER.match(self.text, start)
+            or _compiled(_STRING).match(self.text, start)
+            or _compiled(_NUMBER).match(self.text, start)
+        ):
             self.at = found.end()
             self._skip()
             return self._value(found[0], start)

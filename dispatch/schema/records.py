@@ -3,15 +3,15 @@
 A class without arrays, such as a configuration, is no record: it is one value, known by its name.
 """
 
-import dataclasses
 import inspect
 import typing
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..core import Tensor
-from ..core.pytree import field_names, register_record
+from ..core.pytree import field_names, is_dataclass, register_record
 from ..errors import SchemaError
 from .dtype_hints import unaliased
 from .types import ClassType, Field
@@ -19,7 +19,7 @@ from .types import ClassType, Field
 
 def is_record(cls: type) -> bool:
     """Whether a class may be a record: a dataclass, or a named tuple whose fields have hints."""
-    if dataclasses.is_dataclass(cls):
+    if is_dataclass(cls):
         return not issubclass(cls, (list, tuple, dict))
     return field_names(cls) is not None and bool(inspect.get_annotations(cls))
 
@@ -42,7 +42,8 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
     fields = tuple(read(cls, word, hints[word]) for word in field_names(cls) or ())
     if not any(field.type.has_tensor for field in fields):
         return ClassType(name, cls)
-    if dataclasses.is_dataclass(cls) and cls.__new__ is not object.__new__:
+    new: Any = cls.__new__
+    if is_dataclass(cls) and new is not object.__new__:
         raise SchemaError(f"{name} holds arrays and has a __new__ of its own, so none can be made of other arrays.")
     register_record(cls)
     return ClassType(name, cls, fields)

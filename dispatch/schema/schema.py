@@ -302,7 +302,7 @@ class Schema(Spelled):
     @property
     def has_residual(self) -> bool:
         """Whether the last return is a `Residual`, which only the backward rule sees."""
-        return bool(self.returns) and self.returns[-1].type == RESIDUAL
+        return bool(self.returns) and self.returns[-1].type is RESIDUAL
 
     @property
     def signature(self) -> str:

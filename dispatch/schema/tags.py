@@ -65,9 +65,9 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
 
 def check_tags(schema: Schema, tags: Tag | Iterable[Tag]) -> frozenset[Tag]:
     """Return the tags as a set, or raise if the schema contradicts one."""
+    if tags == frozenset():  # the usual case, of every definition
+        return frozenset()
     found = tag_set(tags, schema.full_name)
-    if not found:
-        return found
     faults = []
     if Tag.inplace in found and Tag.out in found:
         faults.append("Tag.inplace and Tag.out exclude each other")

@@ -110,23 +110,26 @@ class Type(Spelled):
         return self.spell()
 
 
+_WORDS: dict[str, Any] = {}
+
+
 class Base(Type):
-    """A type that is one word."""
+    """A type that is one word. There is one object for each word, which is equal to itself alone."""
 
     __slots__ = ("name",)
 
     name: str
 
-    def __init__(self, name: str) -> None:
-        self._set(name)
-        if self.name not in BASES:
-            raise SchemaError(unknown_type(self.name))
+    def __new__(cls, name: str) -> Self:
+        if (found := _WORDS.get(name)) is None:
+            if name not in BASES:
+                raise SchemaError(unknown_type(name))
+            found = _WORDS[name] = super().__new__(cls)
+            found._set(name)
+        return found
 
-    def __eq__(self, other: object) -> bool:  # as Spelled, without spelling either: it is asked ten times for a schema
-        return self is other or (type(other) is Base and other.name == self.name)
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __eq__ = object.__eq__  # in C: a schema asks ten times
+    __hash__ = object.__hash__
 
     @property
     def has_tensor(self) -> bool:
@@ -351,7 +354,7 @@ class Alias(Spelled):
         return f"({before}{'!' if self.is_write else ''}{arrow})"
 
 
-# One object for each word, by word and by name.
+# By word, and by name.
 WORDS = {name: Base(name) for name in BASES}
 TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = WORDS.values()
 

@@ -56,3 +56,21 @@ def test_what_fits_nowhere_raises_numpys_errors() -> None:
         for value in (x, X):
             with pytest.raises(error, match=said):
                 call(value)
+
+
+@pytest.mark.parametrize("change", [np.delete, lambda x, places: np.insert(x, places, 0.0)], ids=["delete", "insert"])
+@pytest.mark.parametrize("places", [[], [0.0, 2.0]], ids=str)
+def test_places_that_are_no_whole_numbers_are_numpys_error(change: Callable[..., Any], places: list[float]) -> None:
+    x = np.arange(3.0)
+    with pytest.raises(IndexError) as expected:
+        change(x, np.array(places))
+    for given in (x, dispatch.tensor(x, requires_grad=True)):
+        with pytest.raises(IndexError) as found:
+            change(given, dispatch.tensor(places, requires_grad=True))
+        assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("change", [np.delete, lambda x, places: np.insert(x, places, 0.0)], ids=["delete", "insert"])
+def test_places_that_a_layer_follows_are_refused(change: Callable[..., Any]) -> None:
+    with pytest.raises(dispatch.errors.ConversionError, match="was asked of a BatchedTensor"):
+        dispatch.vmap(lambda x, places: change(x, places), in_dims=(None, 0))(np.arange(3.0), np.array([[0], [1]]))

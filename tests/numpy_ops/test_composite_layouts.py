@@ -25,8 +25,18 @@ def _stacked(x: Any, order: str) -> Any:
     return np.stack([x, x]) if order == "C" else np.stack([x.T, x.T]).transpose(0, *range(x.ndim, 0, -1))
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("layer", ["vmap", "jvp", "tape"])
+def _interleaved(x: Any, order: str) -> Any:
+    """A batch whose items lie between each other in memory, as those of `in_dims=-1` do."""
+    batch = np.empty((*x.shape, 2) if order == "C" else (*x.shape[::-1], 2))
+    batch = np.moveaxis(batch, -1, 0) if order == "C" else np.moveaxis(batch, -1, 0).transpose(0, *range(x.ndim, 0, -1))
+    batch[...] = x
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("layer", "order"),
+    [*((layer, order) for layer in ("vmap", "jvp", "tape") for order in "CF"), ("vmap, items between each other", "F")],
+)
 def test_what_a_layer_gives_lies_in_memory_as_numpys_result_does(layer: str, order: Any) -> None:
     """Of it np.ravel makes a view or a copy as of NumPy's, and a write shows or does not."""
     tried = 0
@@ -36,9 +46,11 @@ def test_what_a_layer_gives_lies_in_memory_as_numpys_result_does(layer: str, ord
             given = [x for x in arrays(args) if _is_differentiated(x)]
             call = partial(_called, op, args)
             try:
+                batches = [_stacked(x, order) if layer == "vmap" else _interleaved(x, order) for x in given]
+                given = [x[0] for x in batches] if "between" in layer else given
                 expected = call(*given)
-                if layer == "vmap":
-                    found = [x[0] for x in dispatch.vmap(call)(*[_stacked(x, order) for x in given])]
+                if "vmap" in layer:
+                    found = [x[0] for x in dispatch.vmap(call)(*batches)]
                 elif layer == "jvp":
                     found = dispatch.jvp(lambda *xs, call=call: (xs[0], call(*xs)), tuple(given), tuple(given), has_aux=True)[2]
                 else:
@@ -240,6 +252,105 @@ def test_what_differs_from_item_to_item_is_written_to_a_view_of_what_does_not(ly
     found = dispatch.vmap(lambda b: dispatch.grad(f)(x, b))(b)
     assert np.allclose(found, [dispatch.grad(f)(x, b[0]), dispatch.grad(f)(x, b[1])])
     assert len(set(seen)) == 1
+
+
+def _layouts(shape: tuple[int, ...]) -> dict[str, Any]:
+    """Arrays of one shape that lie in memory in many ways; those of one number along an axis cannot be written to."""
+    x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape) * 0.75 - 2
+    wide = np.zeros((*shape[:-1], 2 * shape[-1]))[..., ::2]
+    turned = np.empty((shape[1], shape[0], *shape[2:])).swapaxes(0, 1)
+    for y in (wide, turned):
+        y[...] = x
+    return {
+        "C": x, "F": np.asfortranarray(x), "turned": turned, "gaps": wide, "backwards": np.asfortranarray(x)[::-1], "F with gaps": wide.copy("F")[..., ::-1],
+        "repeated": np.broadcast_to(x[:1].copy(), shape), "repeated items": np.broadcast_to(x[..., :1].copy(), shape),
+    }  # fmt: skip
+
+
+SHAPES = [(2, 3), (2, 3, 2), (1, 3, 2)]
+OF_ONE: dict[str, Any] = {
+    "repeat by counts": lambda x: np.repeat(x, np.arange(x.shape[0]), axis=0), "repeat": lambda x: np.repeat(x, 2, -1), "tile": lambda x: np.tile(x, 2),
+    "insert": lambda x: np.insert(x, 0, 1, 0), "delete": lambda x: np.delete(x, 0, -1), "pad": lambda x: np.pad(x, 1), "roll": lambda x: np.roll(x, 1, 0),
+    "round": lambda x: np.round(x, 1), "round to ones": np.round, "nan_to_num": np.nan_to_num, "nancumsum": lambda x: np.nancumsum(x, 0), "nancumprod": lambda x: np.nancumprod(x, -1),
+    "polyval": lambda x: np.polyval([1.0, 2.0], x), "copy A": lambda x: np.copy(x, "A"), "copy": np.copy, "astype": lambda x: x.astype(np.float32), "sort": lambda x: np.sort(x, 0),
+    "cumsum": lambda x: np.cumsum(x, 0), "gradient": lambda x: np.gradient(x, axis=-1), "diff": lambda x: np.diff(x, axis=-1), "zeros_like": np.zeros_like, "unwrap": lambda x: np.unwrap(x, axis=0),
+    "take": lambda x: np.take(x, [0, 0], axis=-1), "rows": lambda x: x[[0, 0]], "sum": lambda x: x.sum(0), "median": lambda x: np.median(x, 0), "fft": lambda x: np.fft.fft(x, axis=0),
+    "clip": lambda x: np.clip(x, 0, 1), "sin, cast": lambda x: np.sin(x, dtype=np.float32), "power, cast": lambda x: np.power(x, 2.0, dtype=np.float32), "modf": lambda x: np.modf(x)[0], "einsum": lambda x: np.einsum("i...->...i", x) + 0, "stack": lambda x: np.stack([x, x], -1), "concatenate": lambda x: np.concatenate([x, x], 0),
+}  # fmt: skip
+OF_TWO: dict[str, Any] = {
+    "add": np.add, "where": lambda x, y: np.where(x > y, x, y), "concatenate": lambda x, y: np.concatenate([x, y], 0), "stack": lambda x, y: np.stack([x, y]), "clip": lambda x, y: np.clip(x, y, 1.0),
+    "choose": lambda x, y: np.choose(np.zeros(x.shape, int), [x, y]), "maximum, cast": lambda x, y: np.maximum(x, y, dtype=np.float32), "isclose": np.isclose,
+}  # fmt: skip
+
+
+def _order(x: Any) -> list[int]:
+    """The axes longer than 1 as they lie in memory, the one with the largest steps first."""
+    return sorted([i for i, n in enumerate(x.shape) if n > 1], key=lambda i: -abs(x.strides[i]))
+
+
+def _batch(x: Any, how: str) -> Any:
+    """A batch of two items like `x`, each with the layout of `x`, or one that is that but for gaps."""
+    if how == "apart":
+        memory = np.zeros((2, 4 * x.size + 8))
+        start = sum(-s * (n - 1) for s, n in zip(x.strides, x.shape, strict=True) if s < 0)
+        batch = np.ndarray((2, *x.shape), x.dtype, memory, start, (memory.strides[0], *x.strides))
+    else:
+        start = sum(-2 * s * (n - 1) for s, n in zip(x.strides, x.shape, strict=True) if s < 0)
+        batch = np.ndarray((2, *x.shape), x.dtype, np.zeros(8 * x.size + 8), start, (8, *[2 * s for s in x.strides]))
+    for item in batch:
+        item[tuple([slice(None, None if s else 1) for s in x.strides])] = x[tuple([slice(None, None if s else 1) for s in x.strides])]
+    return batch
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_results_of_arrays_that_lie_in_any_way_lie_as_numpys_do(shape: tuple[int, ...]) -> None:
+    """The axes in the same order in memory, under shape rules, functionalize and vmap; and what is written to the ravel shows where it shows in NumPy."""
+
+    def written(f: Any, *xs: Any) -> tuple[Any, Any]:
+        y = f(*xs)
+        order = _order(y)
+        y.reshape(-1)[::2] = 1
+        return y, order
+
+    laid = _layouts(shape)
+    cases = [(f, (x,)) for f in OF_ONE.values() for x in laid.values()] + [(f, (x, y)) for f in OF_TWO.values() for x in laid.values() for y in laid.values()]
+    for k, (f, xs) in enumerate(cases):
+        for how in ("apart", "between", "") if len(xs) == 1 else (("apart", "between", "")[k % 3],):
+            orders: list[list[int]] = []
+
+            def run(*xs: Any, f: Any = f, orders: Any = orders) -> Any:
+                y, order = written(f, *xs)
+                orders.append(order)
+                return y
+
+            batches = [_batch(x, how) for x in xs] if how else []
+            expected, order = written(f, *([x[1] for x in batches] or xs))
+            found = dispatch.vmap(run)(*batches)[1] if how else dispatch.functionalize(run)(*xs)
+            assert np.array_equal(found, expected), (k, how)
+            if expected.size > 1:
+                dispatch.eval_shape(run, *([x[1] for x in batches] or xs))
+                assert orders == [order, order], (k, how)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("f", [lambda x: x + 1, lambda x: np.modf(x)[0], lambda x: np.cumsum(x, 0), lambda x: np.array_split(x * 2, 2)[0]], ids=str)
+def test_what_is_written_to_the_ravel_of_an_item_shows_wherever_the_batch_is(f: Any, dim: int) -> None:
+    def written(x: Any) -> Any:
+        y = f(x)
+        y.ravel()[...] = 7
+        return y
+
+    x = np.arange(24.0).reshape(2, 4, 3)
+    expected = np.stack([written(item) for item in np.moveaxis(x, dim, 0)])
+    mapped = vmap(written, in_dims=dim)
+    for found in (
+        mapped(x), dispatch.jvp(mapped, (x,), (x,))[0], dispatch.vjp(mapped, x)[0], dispatch.functionalize(mapped)(x), dispatch.compile(mapped)(x),
+        dispatch.make_fx(mapped, "fake")(x)(x), dispatch.make_fx(mapped, "symbolic")(x)(x), vmap(lambda x: dispatch.jvp(written, (x,), (x,))[0], in_dims=dim)(x),
+        vmap(lambda x: dispatch.vjp(written, x)[0], in_dims=dim)(x), vmap(dispatch.functionalize(written), in_dims=dim)(x),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+    twice = vmap(vmap(written, in_dims=dim), in_dims=dim)(np.stack([x, x + 1], dim))
+    np.testing.assert_array_equal(twice, [expected, np.stack([written(item) for item in np.moveaxis(x + 1, dim, 0)])])
 
 
 def test_what_numpy_computes_of_swapped_bytes_has_the_machines_order_in_a_fake_too() -> None:

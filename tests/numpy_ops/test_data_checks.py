@@ -1,5 +1,6 @@
 """A row that checks data gives its argument itself; what is written to that afterwards is nobody's business."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -48,3 +49,45 @@ def test_edges_of_a_histogram_may_be_written() -> None:
     x = np.array([0.2, 0.5, 0.9, -0.7])
     for way in (dispatch.functionalize(f), dispatch.compile(f, fullgraph=True), dispatch.make_fx(f, "fake")(x)):
         np.testing.assert_array_equal(way(x), f(x), strict=True)
+
+
+NAN = np.nan
+EDGES = [
+    np.zeros(0), np.zeros((0, 3)), np.zeros((3, 0)), np.full(3, NAN), np.array([[1, NAN], [2, NAN]]), np.ones(1), np.array([1.0, NAN, 2.0]),
+    np.array([np.inf, -np.inf, 1.0]), np.full(3, 1e308), np.full((2, 2), NAN),
+]  # fmt: skip
+REDUCTIONS: dict[str, Any] = {
+    name: getattr(np, name)
+    for name in "mean var std median sum prod nanmean nanvar nanstd nanmedian nanmax nanmin nansum nanprod nanargmax nanargmin nancumsum ptp".split()
+}
+REDUCTIONS |= {
+    "nanquantile": lambda x, **more: np.nanquantile(x, 0.3, **more),
+    "nanpercentile": lambda x, **more: np.nanpercentile(x, [30, 60], **more),
+    "quantile": lambda x, **more: np.quantile(x, 0.3, **more),
+}
+
+
+def said(f: Any) -> tuple[set[tuple[type[Warning], str]], str, Any]:
+    """What NumPy warns of, floating-point errors aside; the class of what it raises; the result."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result, raised = f(), ""
+        except Exception as error:
+            result, raised = None, type(error).__name__
+    return {(w.category, str(w.message)) for w in caught if "encountered in " not in str(w.message)}, raised, result
+
+
+@pytest.mark.parametrize("name", sorted(REDUCTIONS))
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_a_reduction_warns_of_what_numpy_warns_of(name: str, axis: Any) -> None:
+    for x in EDGES:
+        f = lambda x: REDUCTIONS[name](x, axis=axis)
+        warned, raised, expected = said(lambda: f(x))  # noqa: B023
+        for way, run in {
+            "tracked": lambda: dispatch.detach(f(dispatch.tensor(x, requires_grad=True))),  # noqa: B023
+            "replayed": lambda: dispatch.make_fx(f, "real")(x)(x),  # noqa: B023
+        }.items():
+            found = said(run)
+            assert found[:2] == (warned, raised), (way, x)
+            np.testing.assert_array_equal(found[2], expected, f"{way} {x}")

@@ -31,6 +31,12 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "nothing taken of an empty axis": lambda x: np.take(x[:0, :0], [0, -1], axis=1),
     "nothing taken at places that are not there": lambda x: np.take(x[:0], [7, 9], axis=-1),
     "nothing wrapped": lambda x: np.take(x[:0, :0], [5], axis=-1, mode="wrap"),
+    "nothing repeated less than never": lambda x: np.repeat(x[:, :0], -1, 1),
+    "a diagonal filled with nothing": lambda x: _filled(x * 1, x[:0]),
+    "filled with a value of more axes": lambda x: np.full_like(x[0], x[:1]),
+    "a number's mean where a number says": lambda x: np.mean(x.sum(), -1, where=np.True_) + np.std(x.sum(), 0, where=np.array(True)),
+    "a deviation of one complex number in a real dtype": lambda x: np.std((x + 2j * x)[:1], axis=0, dtype=np.float64),
+    "a transform of a number": lambda x: np.fft.fftn(x.sum())[...],
     "nothing compressed": lambda x: np.compress([True, True], x[:0, :0], axis=1),
     "a copy lies in C order": lambda x: x.copy(),
     "reshape by columns": lambda x: np.reshape(x, (3, 2), order="F"),
@@ -58,6 +64,11 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 def _added(y: Any, values: Any) -> Any:
     np.add.at(y, [0] * 300, values)
     return y
+
+
+def _filled(x: Any, value: Any) -> Any:
+    np.fill_diagonal(x, value)
+    return x
 
 
 def _written(y: Any, x: Any) -> Any:
@@ -284,8 +295,58 @@ def test_an_initial_value_is_cast_as_numpy_casts_it(name: str, code: str) -> Non
                 assert np.allclose(y, expected, rtol=1e-3 if code == "e" else 1e-6), (initial, mask)
 
 
+@pytest.mark.parametrize("function", [np.zeros_like, np.ones_like, np.empty_like, lambda x, **more: np.full_like(x, 2.0, **more)])
+@pytest.mark.parametrize("order", "CFAK")
+@pytest.mark.parametrize("laid", "CF")
+@pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4), (6,)], ids=str)
+def test_an_array_like_another_of_another_shape_has_the_order_that_was_asked(function: Any, order: Any, laid: Any, shape: Any) -> None:
+    x = np.ones((2, 3), order=laid)
+    expected = function(x, order=order, shape=shape)
+    found = dispatch.detach(function(dispatch.tensor(x, requires_grad=True), order=order, shape=shape))
+    assert (found.shape, found.strides, found.dtype) == (expected.shape, expected.strides, expected.dtype)
+
+
 def test_of_a_condition_in_numbers_that_no_layer_follows_a_shape_rule_knows_how_many_hold() -> None:
     for condition in ([1, 0, 2], [0.0, 0.5, np.nan], np.array([0, 3, 1]), [True, False, True]):
         for f in (lambda x, c=condition: np.compress(c, x, 1), lambda x, c=condition: np.extract(c, x[0]), lambda x, c=condition: x.T.compress(c, 0)):
             assert dispatch.eval_shape(f, X).shape == f(X).shape
             np.testing.assert_array_equal(dispatch.make_fx(f, "fake")(X)(X + 1), f(X + 1))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_a_mean_of_half_precision_is_rounded_where_it_is_written(dtype: str) -> None:
+    """NumPy rounds the sum to `out`, and divides there."""
+    random = np.random.default_rng(3)
+    for k in range(30):
+        x = (random.normal(size=(3, 5)) * 10.0 ** random.integers(-2, 3)).astype("f2")
+        options: dict[str, Any] = {"axis": (None, 0, 1, (0, 1))[k % 4], "keepdims": bool(k % 3)}
+        mask = {"where": random.random((3, 5)) > 0.3} if k % 2 else {}
+        out = np.zeros(np.shape(np.sum(x, **options)), dtype)
+        f = lambda x, out, options=options, mask=mask: np.mean(x, out=out, **options, **mask) * 1
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = f(x, out.copy())
+            for found in (functionalize(f)(x, out.copy()), make_fx(f, "fake")(x, out)(x, out.copy())):
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_a_write_to_a_number_that_is_broadcast_with_others_is_seen_in_all_of_it_or_refused() -> None:
+    """All elements are one in memory: NumPy, which warns, writes to all of them."""
+
+    def f(x: Any) -> Any:
+        y = np.broadcast_arrays(x.sum(), x)[0]
+        y[0] = 7.0
+        return y * 1
+
+    refused = 0
+    transforms = (functionalize(f), lambda x: make_fx(f, "symbolic")(x)(x), dispatch.compile(f, fullgraph=True), lambda x: vmap(f)(x[None])[0], lambda x: jvp(f, (x,), (x,))[0])
+    for run in (*transforms, lambda x: dispatch.vjp(f, x)[0]):
+        try:
+            with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):
+                found = run(X * 1)
+        except (DispatchError, ValueError) as error:
+            assert re.search("read-only|a write was asked of a view", str(error))
+            refused += 1
+        else:
+            np.testing.assert_array_equal(found, np.full((2, 3), 7.0))
+    assert refused > 2

@@ -53,3 +53,9 @@ def test_what_is_no_index_raises_numpys_errors() -> None:
     ]:
         with pytest.raises(ValueError, match=said):
             vmap(call)(places)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_an_open_mesh_of_an_empty_array_keeps_its_dtype(dtype: str) -> None:
+    x = np.array([], dtype)
+    assert np.ix_(dispatch.tensor(x, requires_grad=True))[0].dtype == np.ix_(x)[0].dtype

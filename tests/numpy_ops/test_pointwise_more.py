@@ -49,3 +49,35 @@ def test_isclose_of_a_number_has_the_precision_that_numpy_takes(other, dtype):
             assert np.array_equal(dispatch.vmap(f)(x[None])[0], expected)
             if x.dtype.kind in "fc":
                 assert np.array_equal(dispatch.vjp(lambda x, f=f: (np.sum(x), f(x)), x, has_aux=True)[2], expected)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("numbers", [{}, {"nan": np.inf, "posinf": 9.0}, {"posinf": -np.inf, "neginf": 3.0}, {"nan": -np.inf}, {"nan": np.inf}], ids=str)
+def test_what_replaces_a_number_is_not_replaced_itself(dtype: str, numbers: dict[str, float]) -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 1.0, -0.0], dtype)
+    expected = np.nan_to_num(x, **numbers)
+    for found in (
+        dispatch.detach(np.nan_to_num(dispatch.tensor(x, requires_grad=True), **numbers)),
+        dispatch.vmap(lambda x: np.nan_to_num(x, **numbers))(x),
+    ):
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize("rtol", [1e-3, [1e-3, 1e-9], np.array([[1e-9], [1e-3]])], ids=str)
+@pytest.mark.parametrize("atol", [0.0, [1e-3, 0.0]], ids=str)
+def test_tolerances_may_be_arrays(rtol: object, atol: object) -> None:
+    x, y = np.array([1.0, 2.0]), np.array([1.0005, 2.0005])
+    expected = np.isclose(x, y, rtol, atol)
+    tracked = dispatch.tensor(x, requires_grad=True)
+    np.testing.assert_array_equal(np.isclose(tracked, y, rtol, atol), expected, strict=True)
+    assert np.allclose(tracked, y, rtol, atol) is bool(expected.all())
+    np.testing.assert_array_equal(np.isclose(tracked, y, dispatch.tensor(1e-3, requires_grad=True)), np.isclose(x, y, 1e-3))
+
+
+def test_the_method_clip_of_an_array_takes_tracked_bounds() -> None:
+    x = np.arange(4)
+    low, high = [dispatch.tensor(bound, requires_grad=True) for bound in (0.5, 2.5)]
+    found = x.clip(low, high)
+    np.testing.assert_array_equal(dispatch.detach(found), x.clip(0.5, 2.5), strict=True)
+    found.sum().backward()
+    assert (low.grad, high.grad) == (1.0, 1.0)

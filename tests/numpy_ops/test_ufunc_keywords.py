@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import dispatch
+from dispatch.core.pytree import arrays
+from dispatch.numpy_ops.numpy_functions import UFUNCS
 
 X, Y = np.arange(24.0).reshape(2, 3, 4), np.cos(np.arange(24.0)).reshape(2, 3, 4)
 ITEMS: list[tuple[Any, Any, Any, dict[str, Any]]] = [
@@ -73,3 +75,38 @@ def test_each_of_several_results_may_have_its_own_place() -> None:
     np.testing.assert_array_equal(rest.detach(), np.divmod(X - 12.5, 5.0)[1])
     rest.sum().backward()
     np.testing.assert_array_equal(x.grad, np.ones_like(X))
+
+
+AXES = [(0, 2), (0, 2, 2), (0, 2, 0), (0, 2, 1), (0, 0), (0, 0, 0), (-1, 0), ((-1,), (0,), (1,))]
+
+
+@pytest.mark.parametrize("axes", AXES, ids=str)
+def test_the_axis_that_keepdims_keeps_is_where_numpy_has_it(axes: Any) -> None:
+    x, y = np.arange(27.0).reshape(3, 3, 3), np.arange(10.0, 19.0).reshape(3, 1, 3)
+    expected = np.vecdot(x, y, axes=list(axes), keepdims=True)
+    found = np.vecdot(dispatch.tensor(x, requires_grad=True), y, axes=list(axes), keepdims=True)
+    np.testing.assert_array_equal(dispatch.detach(found), expected, strict=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128, np.int64], ids=lambda dtype: dtype.__name__)
+def test_the_result_of_a_cast_lies_as_what_was_cast(dtype: Any) -> None:
+    """NumPy casts piece by piece, and lays the result out by the operands as they were given: where memory repeats, a copy lies otherwise."""
+    x = np.array([[0, 1, 0]], np.int8)
+    laid = [
+        np.broadcast_to(x, (2, 3)), np.broadcast_to(x.T, (3, 2)), np.broadcast_to(x.T[..., None], (3, 2, 2)), np.asfortranarray(x + x.T), (x + x.T)[::-1, ::2],
+        np.lib.stride_tricks.sliding_window_view(np.array([0, 1, 0, 1], np.int8), 2),
+    ]  # fmt: skip
+    tried = 0
+    for ufunc in [f for f in vars(np).values() if isinstance(f, np.ufunc) and not f.signature and f in UFUNCS]:
+        for k, y in enumerate(laid):
+            f = lambda *xs, ufunc=ufunc: arrays(ufunc(*xs, dtype=dtype, casting="unsafe"))
+            given = [y, laid[k - 1] if laid[k - 1].shape == y.shape else y][: ufunc.nin]
+            with np.errstate(all="ignore"):
+                try:
+                    expected = f(*given)
+                except TypeError:  # there is no such loop
+                    break
+                found = dispatch.functionalize(f)(*given)
+                assert [z.strides for z in found] == [z.strides for z in expected], (ufunc, k)
+            tried += 1
+    assert tried > 100

@@ -1,4 +1,4 @@
-"""Engine: the rows that another library computes as NumPy does, and a graph as a function of its arrays.
+"""Engine: a table of the rows that another library computes as NumPy does, and a graph as a function in that library.
 
 A table says for each row the dtypes for which the library gives what NumPy gives, with the function that does it. A row or
 a dtype that is not in the table runs here, on NumPy: integers divided by zero, complex numbers in an order, float16. The

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...autodiff import grad as _grad
-from ...autodiff import hessian as _hessian
-from ...autodiff import jacrev, jvp, vjp
+from ...autodiff.forward_mode import jvp
+from ...autodiff.jacobian import hessian as _hessian
+from ...autodiff.jacobian import jacrev
+from ...autodiff.reverse_mode import grad as _grad
+from ...autodiff.reverse_mode import vjp
 from ...core import Tensor, is_array
 from ...core.pytree import leaves, mapped
 from ...errors import GradientError, kind_of

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...autodiff import jvp, vjp
+from ...autodiff.forward_mode import jvp
+from ...autodiff.reverse_mode import vjp
 from ...errors import GradcheckError
 from .differential_operators import Argnum, unary
 from .extend import vspace

@@ -19,12 +19,12 @@
 
 from ...dispatcher.layer import CONSTANT
 from .anomaly import detect_anomaly
+from .backward_graph import Leaf, Node
 from .checkpoints import checkpoint
 from .engine import run_backward
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
 from .gradients import backward, grad, nbytes
 from .leaf import track
-from .node import Leaf, Node
 from .pullback_rules import Pullback, Pullbacks, pullbacks
 from .saved_tensors import protect, protect_argument
 from .tensor import TrackedTensor, one

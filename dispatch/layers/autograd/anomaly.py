@@ -15,8 +15,8 @@ from ...core.pytree import leaves
 from ...core.source import line
 from ...dispatcher.observer import Watcher, watchers
 from ...errors import ArgumentError, GradientError, check_flag, kind_of
+from .backward_graph import Node, next_order
 from .cotangents import input_of
-from .node import Node, next_order
 
 AUTOGRAD = DispatchKey.AUTOGRAD
 

@@ -20,8 +20,8 @@ from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
 from ...schema.schema import Schema
 from ..opaque_rules import apart, together
+from .backward_graph import edges_of
 from .context import Context, nothing_saved, saved_of, skeletons_of
-from .node import edges_of
 from .user_rules import unset
 
 

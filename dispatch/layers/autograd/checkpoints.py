@@ -18,9 +18,9 @@ from ...operators.registry import build
 from ...schema.schema import Schema
 from ..derivatives import Layout
 from .anomaly import note_line
+from .backward_graph import Edge, Leaf, Node, Output, next_order
 from .grad_mode import AUTOGRAD, RECORDING
 from .inputs import gradients_at, key_of
-from .node import Edge, Leaf, Node, Output, next_order
 from .record import new_node
 from .saved_tensors import protect
 from .tensor import TrackedTensor

@@ -1,5 +1,5 @@
 """The context of a user's rule, as compiled code sees it."""
-from .node cimport Node
+from .backward_graph cimport Node
 
 
 cdef class Context(Node):

@@ -5,7 +5,7 @@ from typing_extensions import disjoint_base
 from ...core import Level, OpOverload
 from ...errors import GradientError
 from ..derivatives import Layout
-from .node import Node
+from .backward_graph import Node
 
 @disjoint_base
 class Context(Node):

@@ -6,7 +6,7 @@ from ...core.array_memory cimport settled, unwritten
 from ...core.flatten cimport items_of, rebuilt
 from ...core.keys cimport AUTOGRAD, rank_at
 from ...core.tensor cimport Wrapped, unwrapped
-from .node cimport Node, Output
+from .backward_graph cimport Node, Output
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...core import Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
 from ...errors import GradientError, check_flag, kind_of
-from .node import released
+from .backward_graph import released
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import Kept, protect
 from .tensor import TrackedTensor

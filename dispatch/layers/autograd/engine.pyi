@@ -4,7 +4,7 @@ from typing import Any
 from typing_extensions import disjoint_base
 
 from ...core import Level, Tensor
-from .node import Edge, Leaf, Node
+from .backward_graph import Edge, Leaf, Node
 
 @disjoint_base
 class Walk: ...

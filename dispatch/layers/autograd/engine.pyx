@@ -12,7 +12,7 @@ from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_sole
 from ...core.state cimport Level, Setting, rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped
-from .node cimport Leaf, Node, Output, Pull
+from .backward_graph cimport Leaf, Node, Output, Pull
 
 from heapq import heappop, heappush, heapreplace
 
@@ -24,7 +24,7 @@ from .anomaly import checked
 from .cotangents import added, fitted
 from .grad_mode import AUTOGRAD as _AUTOGRAD
 from .grad_mode import GROUND_ONLY, quiet_with
-from .node import released
+from .backward_graph import released
 
 cnp.import_array()
 

@@ -7,9 +7,9 @@ from ...core.array_memory import owned
 from ...core.pytree import leaves, mapped
 from ...errors import GradientError, check_flag, kind_of
 from ..derivatives import zeros
+from .backward_graph import Leaf, Output
 from .engine import add_to_leaves
 from .inputs import gradients_at
-from .node import Leaf, Output
 from .tensor import TrackedTensor, add_at, checked_inputs, path_of, seed_of
 from .visualize import kept_bytes, nodes_from
 

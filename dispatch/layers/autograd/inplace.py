@@ -24,7 +24,7 @@ from ...operators.views import base_of, replace
 from ...schema.tags import Tag
 from ...schema.types import TENSOR, ListOf
 from ..inplace import Words, check_dicts, check_target, check_views, is_array, new_values, target_name, targets
-from .node import Leaf, Node
+from .backward_graph import Leaf, Node
 from .record import new_node
 from .saved_tensors import COPIED_BYTES
 from .tensor import TrackedTensor, keep_retained

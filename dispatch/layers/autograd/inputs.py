@@ -5,9 +5,9 @@ from math import inf
 from typing import Any
 
 from ...core import Level
+from .backward_graph import Edge, Leaf, Node, Output
 from .engine import run_backward
 from .gradient_hooks import Hooked
-from .node import Edge, Leaf, Node, Output
 
 Key = Leaf | tuple[Node, int | None]
 

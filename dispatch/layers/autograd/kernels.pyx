@@ -16,10 +16,10 @@ from ...core.python cimport is_plain
 from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
-from .node cimport Output, Pull, edges_of
+from .backward_graph cimport Output, Pull, edges_of
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
-from ...core.array_memory import inexact_layout, writable
+from ...core.array_memory import constant, inexact_layout, writable
 from ...core.pytree import mapped
 from ...schema.types import RESIDUAL
 from ..opaque_rules import marks
@@ -153,6 +153,9 @@ def row_kernel(plan_for not None, op not None, whole not None):
         if not several:
             return record(TrackedTensor, op, plan.rule, out, like, data, edges, plan.save(values, out))
         layouts = tuple([inexact_layout(x) for x in out])
+        if not all(layouts):
+            for x in out:
+                constant(op, x)
         if not any(layouts):
             return out
         saved = plan.save(values, tuple([protected(x) if layout is None else x for x, layout in zip(out, layouts)]))

@@ -70,7 +70,7 @@ class Autograd(Layer):
                 "it. Write register_autograd(backward, setup_context=setup_context).",
                 operator=op.name,
             )
-        given = {name: source for name, source in sources.items() if is_given(source)}
+        given = {name: source for name, source in sources.items() if is_given(source)} if sources else sources
         checked_opaque(op, opaque)
         if backward is None and not given:
             return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched, opaque=opaque)
@@ -151,8 +151,9 @@ def partial_rule(op: OpOverload) -> OpOverload | None:
 
 
 def _check_functions(op: OpOverload, rule: Rule) -> None:
-    for what, function in (("backward", rule.backward), ("setup_context", rule.setup_context)):
-        if function is not None and not callable(function):
+    backward, setup_context = rule.backward, rule.setup_context
+    for what, function in (("backward", backward), ("setup_context", setup_context)):
+        if not callable(function) and function is not None:
             raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
         if isinstance(function, type):
             name = function.__name__
@@ -168,11 +169,11 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         )
     form = form_of(op.schema)
     outputs = form.returned.count(-1) - form.residual + len(form.written)
-    check_count(op, rule.backward, 1 + outputs, "its backward", lambda: _backward_is_called(outputs, writes=bool(form.written)))
-    if rule.setup_context is not None:
-        names = parameter_names(rule.setup_context) or ()
+    check_count(op, backward, 1 + outputs, "its backward", lambda: _backward_is_called(outputs, writes=bool(form.written)))
+    if setup_context is not None:
+        names = parameter_names(setup_context) or ()
         apart = KEYWORDS_APART in names
-        check_count(op, rule.setup_context, 3 + apart, "setup_context", lambda: CALLED[apart])
+        check_count(op, setup_context, 3 + apart, "setup_context", lambda: CALLED[apart])
         if names != SETUP and (set(names) == set(SETUP) or names[1:2] == op.arguments.names[:1]):
             raise DefinitionError(f"{op.name}: setup_context takes ({', '.join(names)}). {CALLED[apart]}", operator=op.name)
 

@@ -22,7 +22,7 @@ from ...core.pytree import form_of
 from ...dispatcher.conversion_advice import advice_for
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.prims import astype
-from .node import Leaf
+from .backward_graph import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
 from .tensor import TrackedTensor
 

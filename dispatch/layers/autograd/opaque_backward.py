@@ -20,10 +20,10 @@ from ...operators.functional_variant import origin_of
 from ...operators.rule_operators import make
 from ..derivatives import Layout
 from ..opaque_rules import add_advice, apart, asks_stand_ins, fresh, take_back, together
+from .backward_graph import edges_of
 from .batched_backward import Call, batching_rule_of, handed, pull_all, refused, rest_of
 from .context import Context, saved_of
 from .cotangents import fitted
-from .node import edges_of
 from .residuals import secrets
 from .user_rules import Rule, checked, unset
 

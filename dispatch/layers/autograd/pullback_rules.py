@@ -16,9 +16,9 @@ from ...core import OpOverload, wrap
 from ...dispatcher.layer import Kernel
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError
+from .backward_graph import Node, NodeOfSeveral, Output
 from .kernels import Plan
 from .kernels import row_kernel as compiled
-from .node import Node, NodeOfSeveral, Output
 from .tensor import TrackedTensor
 
 

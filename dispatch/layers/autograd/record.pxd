@@ -1,7 +1,7 @@
 """A call becomes a node, for the compiled kernels."""
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
-from .node cimport Node
+from .backward_graph cimport Node
 
 cdef extern from *:
     """

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Level, OpOverload, Tensor
-from .node import Node
+from .backward_graph import Node
 
 def new_node(
     cls: type[Node],

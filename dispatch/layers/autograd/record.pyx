@@ -1,14 +1,14 @@
-"""A call becomes a node, and its result a wrapper that refers to it, in one step of C."""
+"""Records a call: makes its node and wraps its result, in one function in C."""
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_REFCNT
 
-from ...core.array_memory cimport inexact_layout, owned
+from ...core.array_memory cimport constant, inexact_layout, owned
 from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_unseen
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
-from .node cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
+from .backward_graph cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
 
 import numpy as np
 
@@ -117,7 +117,7 @@ cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tupl
     cdef Node node
     layout = layout_of(out, inputs)
     if layout is None:
-        return out
+        return constant(op, out)
     node = dispatch_made(Node, NOTHING)
     fill(node, op, like.level, rule, inputs, edges, saved, layout)
     if (is_exact(<PyObject *>out) or isinstance(out, GENERIC)) and is_inert(saved) \

@@ -13,9 +13,9 @@ from ...core import DispatchKey, Level, Tensor, device_of, key_of_rank, rank_of,
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves, mapped
 from ...errors import GradientError
+from .backward_graph import Leaf, Node
 from .context import Context, secret_levels
 from .grad_mode import AUTOGRAD, in_recorded_rule
-from .node import Leaf, Node
 from .record import new_node
 from .tensor import TrackedTensor
 

@@ -23,11 +23,11 @@ from ...core.pytree import leaves, paths
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
+from .backward_graph import Leaf, Node, Output
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
 from .grad_mode import in_recorded_rule
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
-from .node import Leaf, Node, Output
 
 ARRAY = (
     "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; dispatch.numpy.random "

@@ -1,7 +1,6 @@
 """Users' derivatives: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, as torch has them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...core import OpOverload
@@ -12,21 +11,27 @@ from ...errors import GradientError, did_you_mean, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
 from ..opaque_rules import Opacity
+from .backward_graph import Node
 from .context import Context
-from .node import Node
 from .tensor import TrackedTensor
 
 KEYWORDS_APART = "keyword_only_inputs"  # torch's name for the parameter of a setup_context that asks for them apart
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """A user's rule."""
+    """A user's rule. With `batched` the backward takes all cotangents at once."""
 
-    backward: Callable[..., Any]
-    setup_context: Callable[..., Any] | None = None
-    batched: bool = False  # whether the backward takes all cotangents at once
-    opacity: Opacity = field(default_factory=Opacity)
+    __slots__ = ("backward", "batched", "opacity", "setup_context")
+
+    def __init__(
+        self,
+        backward: Callable[..., Any],
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        opacity: Opacity | None = None,
+    ) -> None:
+        self.backward, self.setup_context, self.batched = backward, setup_context, batched
+        self.opacity = Opacity() if opacity is None else opacity
 
 
 def is_keyed(kind: Type) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import OpOverload, descend
-from ...core.array_memory import inexact_layout
+from ...core.array_memory import constant, inexact_layout
 from ...dispatcher.layer import Kernel
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError
@@ -48,7 +48,7 @@ def row_kernel(op: OpOverload, rule: Pushforwards) -> Kernel:
         out, like, values, data, own, _ = descend(whole, args)
         layout = inexact_layout(out)
         if layout is None:
-            return out
+            return constant(op, out)
         push = plans.get(own) or plans.setdefault(own, _plan_for(op, rule, own))
         t = push(values, data, out)
         if t is None:

@@ -1,4 +1,4 @@
-"""Tangents as rules get them, with zeros where there is none, and as rules give them, completed and put beside the outputs."""
+"""Prepares tangents for rules, with zeros where there is none, and joins the tangents that rules return to the outputs."""
 
 from typing import Any
 

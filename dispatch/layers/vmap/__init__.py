@@ -13,7 +13,8 @@ A `BatchedTensor` has the shape of one item and holds the whole batch; the layer
     vectorize      vectorize
 """
 
+from .batched_outputs import apart, lies_between
 from .tensor import Batch, BatchedTensor, Residuals
 from .transform import vmap
 
-__all__ = ["Batch", "BatchedTensor", "Residuals", "vmap"]
+__all__ = ["Batch", "BatchedTensor", "Residuals", "apart", "lies_between", "vmap"]

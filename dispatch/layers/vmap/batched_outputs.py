@@ -4,16 +4,53 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload, wrap
-from ...core.pytree import items_of, rebuilt
+from ...core import OpOverload, Tensor, wrap
+from ...core.pytree import arrays, items_of, rebuilt
 from ...dispatcher.call_errors import about_dtype
 from ...dispatcher.printing import describe_value
 from ...errors import BatchingError, kind_of
+from ...operators.prims import copy, moveaxis
+from ...operators.views import KEEPS_STRIDES, owner_of
+from ...symbolic import guesses
 from .axes import each
 from .tensor import BatchedTensor
 
 
-def rule_output(op: OpOverload, like: BatchedTensor, result: Any) -> Any:
+def lies_between(x: Any, dim: int) -> bool:
+    """Whether the items of a batch lie between each other in memory: some axis has larger steps than that of the batch."""
+    if len(x.shape) < 2:
+        return False
+    while isinstance(x, Tensor) and type(x) is not BatchedTensor and x.value is not None:  # a fake has none, and strides
+        x = x.value
+    if type(x) is np.ndarray and x.flags.c_contiguous and dim == 0:  # the commonest
+        return False
+    strides = getattr(x, "strides", None)
+    if type(strides) is not tuple:  # of a class of users
+        return False
+    shape, strides = guesses(x.shape), guesses(strides)
+    if not strides[dim] or shape[dim] < 2 or 0 in shape:
+        return False
+    return any([n > 1 and abs(step) > abs(strides[dim]) for n, step in zip(shape, strides, strict=True)])
+
+
+def apart(out: Any, dim: int, args: Any = ()) -> Any:
+    """What a rule made, copied where its items lie between each other: each without gaps, as NumPy makes them.
+
+    Else np.ravel, or a reshape, of an item were a copy where NumPy has a view, and a write to it were lost. A view of an
+    argument stays one: its gaps are those of the item that NumPy sees.
+    """
+    if not lies_between(out, dim):
+        return out
+    owner = owner_of(out)
+    if any(owner_of(x) is owner for x in arrays(list(args))):
+        return out
+    strides = guesses(out.strides)
+    order = (dim, *sorted([i for i in range(len(strides)) if i != dim], key=lambda i: -abs(strides[i])))
+    places = tuple(range(len(order)))
+    return moveaxis(copy(moveaxis(out, order, places), "C"), places, order)
+
+
+def rule_output(op: OpOverload, like: BatchedTensor, result: Any, args: Any) -> Any:
     """What a rule returned, as values of the level of `like`."""
     if type(result) is not tuple or len(result) != 2:
         raise BatchingError(
@@ -21,7 +58,7 @@ def rule_output(op: OpOverload, like: BatchedTensor, result: Any) -> Any:
         )
     out, dim = result
     _check_outputs(op, out)
-    return _wrapped(op, like, out, dim)
+    return _wrapped(op, like, out, dim, args)
 
 
 def _check_outputs(op: OpOverload, out: Any) -> None:
@@ -43,7 +80,7 @@ def _check_outputs(op: OpOverload, out: Any) -> None:
         )
 
 
-def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
+def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any, args: Any) -> Any:
     """The outputs of a rule as values of the level; `dim` is one for all, or a container of one for each."""
     if (items := items_of(out)) is not None:
 
@@ -55,7 +92,7 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
             )
 
         dims = each(dim, out, items, refused)
-        return rebuilt(out, [_wrapped(op, like, x, d) for x, d in zip(items, dims, strict=True)])
+        return rebuilt(out, [_wrapped(op, like, x, d, args) for x, d in zip(items, dims, strict=True)])
     if dim is None or not hasattr(out, "shape"):
         return out
     ndim, size = len(out.shape), like.level.payload.batch_size
@@ -66,4 +103,5 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
             "Say which axis holds the items, or None.",
             operator=op.name,
         )
-    return wrap(BatchedTensor, out, like, int(dim) % ndim)
+    dim = int(dim) % ndim
+    return wrap(BatchedTensor, out if op in KEEPS_STRIDES else apart(out, dim, args), like, dim)

@@ -19,5 +19,6 @@ class Ruled:
         returned: Callable[[Any, Any, tuple[Any, ...]], Any],
         opacity: Any = None,
         as_one: Callable[..., Any] | None = None,
+        apart: Callable[..., Any] | None = None,
     ) -> None: ...
     def __call__(self, *args: Any) -> Any: ...

@@ -59,24 +59,22 @@ def batched(type cls not None, args, dims, level not None):
     return [batch_of(cls, x, dim, level) for x, dim in zip(args, dims)]
 
 
-cdef tuple NOTHING = ()
-
-
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
     `single` says whether the operator returns one array, which is no argument. In any other case `returned(like, result, args)`
     makes the call's result of what the rule returned, or raises. `opacity` is that of a user's rule, and `as_one` is called
-    in its place where that is opaque.
+    in its place where that is opaque. `apart(out, axis, args)` copies an output whose items lie between each other; it is None
+    of an operator whose output has the strides of its argument.
     """
 
-    def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None):
-        self.cls, self.rule, self.single, self.returned = cls, rule, single, returned
+    def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None, apart=None):
+        self.cls, self.rule, self.single, self.returned, self.apart = cls, rule, single, returned, apart
         self.opacity, self.as_one = opacity, as_one
 
     def __call__(self, *args):
         cdef Wrapped like
-        cdef Py_ssize_t axis
+        cdef Py_ssize_t axis, size
         like, values, dims, _, _ = split(args)
         if like is None:
             raise TypeError("the kernel of a batching rule takes a batched value, and no argument is one or holds one.")
@@ -85,9 +83,10 @@ cdef class Ruled:
             out, dim = <tuple>result
             if is_exact(<PyObject *>out) and type(dim) is int:
                 axis = dim
-                if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out):
-                    if cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) == like.level.payload.batch_size:
-                        return wrap(self.cls, out, like, dim)
+                size = cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
+                if size == like.level.payload.batch_size:
+                    plain = self.apart is None or (axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>out))
+                    return wrap(self.cls, out if plain else self.apart(out, axis, values), like, dim)
         return self.returned(like, result, args)
 
     cdef attempted(self, Wrapped like, tuple dims, tuple values):
@@ -96,7 +95,7 @@ cdef class Ruled:
         if _stand_ins and asks_stand_ins(self.opacity, values, self.rule, info, dims):
             return self.as_one(info, dims, *values)
         if self.opacity.is_open or not self.opacity.holds(values):
-            before, undo = thread_state().requests, marks() if rank_of_thread() else NOTHING
+            before, undo = thread_state().requests, marks() if rank_of_thread() else ()
             try:
                 result = self.rule(like.level.payload, dims, *values)
             except Exception:

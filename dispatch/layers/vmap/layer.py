@@ -15,9 +15,9 @@ from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
-from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS, gives_number, is_number, owner_of
+from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, KEEPS_STRIDES, READ_ONLY_VIEWS, gives_number, is_number, owner_of
 from ..opaque_rules import Opacity, UserRule, checked_opaque
-from .batched_outputs import rule_output
+from .batched_outputs import apart, rule_output
 from .fallback_loop import looped
 from .kernel import Ruled
 from .methods import SEQUENTIAL, check_method, rule_of
@@ -96,16 +96,17 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
     plain = not (op.schema.is_mutable or op.outputs.typed)
     single = plain and len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     form = form_of(op.schema)
+    kept_apart = None if op in KEEPS_STRIDES else apart
 
     def returned(like: BatchedTensor, result: Any, args: tuple[Any, ...]) -> Any:
-        return form.returning(rule_output(op, like, result), args)
+        return form.returning(rule_output(op, like, result, args), args)
 
     if isinstance(rule, UserRule):
         function = by_position(op, rule.__wrapped__, leading=2)
         one = as_one(op, rule) if is_possible(op) else by_loop(op)
-        return _with_numbers(op, Ruled(BatchedTensor, function, single, returned, rule.opacity, one))
+        return _with_numbers(op, Ruled(BatchedTensor, function, single, returned, rule.opacity, one, kept_apart))
     function = rule_of(op, rule) if isinstance(rule, str) else by_position(op, rule, leading=2)
-    return _with_numbers(op, Ruled(BatchedTensor, function, single, returned))
+    return _with_numbers(op, Ruled(BatchedTensor, function, single, returned, apart=kept_apart))
 
 
 def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:

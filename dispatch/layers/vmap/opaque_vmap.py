@@ -99,7 +99,7 @@ def _made(op: OpOverload, rule: UserRule) -> OpOverload:
         found = function(info, rest["in_dims"], *_arguments(op, rest, arrays, residual))
         with Level(WORD, info) as level:
             like: Any = wrap(BatchedTensor, np.zeros(info.batch_size), level, 0)
-            out = rule_output(op, like, found)
+            out = rule_output(op, like, found, arrays)
             made = given(rest, list(out) if len(op.schema.returns) > 1 else [out])
         if not op.outputs.residual:
             return list(fresh(made, arrays))

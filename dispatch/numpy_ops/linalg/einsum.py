@@ -59,13 +59,12 @@ def _read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[s
 
 
 @lru_cache
-def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result: str) -> list[tuple[int, ...]]:
-    """Return the pairs of operands to multiply, in order."""
-    if len(terms) < 3:
+def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result: str, path: Any = None) -> list[tuple[int, ...]]:
+    """Return which operands to multiply, in order: by a path of the caller's, or by NumPy's."""
+    if len(terms) < 3 and path is None:
         return [tuple(range(len(terms)))]
     zeros = [np.broadcast_to(0.0, shape) for shape in shapes]
-    path: list[tuple[int, ...]] = np.einsum_path(",".join(terms) + "->" + result, *zeros, optimize="greedy")[0][1:]
-    return path
+    return list(np.einsum_path(",".join(terms) + "->" + result, *zeros, optimize=list(path or ()) or "greedy")[0][1:])
 
 
 def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
@@ -96,12 +95,13 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
         return copy(broadcast_to(nothing, tuple([sizes[kept] for kept in result]))) if result else without_axes(nothing)
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
     left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
-    for together in contraction_order(*zip(*left, strict=True), result):
+    path = _hashable(optimize) if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path" else None
+    for together in contraction_order(*zip(*left, strict=True), result, path):
         taken = [waiting.pop(i) for i in sorted(together, reverse=True)][::-1]
-        kept = set(result).union(*[term for _, term in waiting])
-        x, term = taken[0]
-        for y, other in taken[1:]:
-            x, term = _pair(x, term, y, other, kept)
+        x, term = taken.pop(0)
+        while taken:
+            y, other = taken.pop(0)
+            x, term = _pair(x, term, y, other, set(result).union(*[later for _, later in (*waiting, *taken)]))
         waiting.append((x, term))
     x, term = _summed(*waiting[0], set(result))
     if not term:

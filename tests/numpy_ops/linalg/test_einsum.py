@@ -20,3 +20,69 @@ def test_two_arrays_of_multi_dot_may_have_any_axes(shapes):
     ):
         np.testing.assert_allclose(found, expected, strict=True)
     np.testing.assert_allclose(dispatch.jvp(f, (x, y), (x, y))[1], 2 * expected)
+
+
+def random_subscripts(rng, operands):
+    """Letters of some operands and of a result, repeated ones too, as no person would write them."""
+    letters = "abcdef"
+    terms = ["".join(rng.choice(list(letters), rng.integers(1, 4))) for _ in range(operands)]
+    known = sorted(set("".join(terms)))
+    return ",".join(terms) + "->" + "".join(rng.permutation(known)[: rng.integers(0, len(known) + 1)])
+
+
+SIZES = dict(zip("abcdef", (2, 3, 4, 3, 2, 1), strict=True))
+
+
+@pytest.mark.parametrize("operands", [1, 2, 3, 4, 5])
+def test_random_subscripts_give_what_numpys_loop_gives(operands):
+    rng = np.random.default_rng(operands)
+    for _ in range(30):
+        text = random_subscripts(rng, operands)
+        arrays = [rng.random([SIZES[letter] for letter in term]) for term in text.partition("->")[0].split(",")]
+        expected = np.einsum(text, *arrays)
+        tracked = [dispatch.tensor(x, requires_grad=True) for x in arrays]
+        for optimize in (False, True, "greedy", "optimal"):
+            found = np.einsum(text, *tracked, optimize=optimize)
+            np.testing.assert_allclose(dispatch.detach(found), expected, 1e-12, err_msg=f"{text}, {optimize}")
+        batch = dispatch.vmap(lambda *xs, text=text: np.einsum(text, *xs))(*[np.stack([x, x + 1]) for x in arrays])
+        np.testing.assert_allclose(batch[1], np.einsum(text, *[x + 1 for x in arrays]), 1e-12, err_msg=text)
+        directions = [rng.random(x.shape) for x in arrays]
+        _, tangent = dispatch.jvp(lambda *xs, text=text: np.einsum(text, *xs), tuple(arrays), tuple(directions))
+        slopes = [np.einsum(text, *arrays[:i], d, *arrays[i + 1 :]) for i, d in enumerate(directions)]
+        np.testing.assert_allclose(tangent, sum(slopes), 1e-10, err_msg=text)
+
+
+def test_axes_may_be_arrays_of_numbers():
+    x = np.arange(6.0).reshape(2, 3)
+    found = np.einsum(dispatch.tensor(x, requires_grad=True), np.array([0, 1]), np.array([1]))
+    np.testing.assert_array_equal(dispatch.detach(found), x.sum(0))
+
+
+@pytest.mark.parametrize("axes", [[0, 52], [-1, 0], [0, 1.5]])
+def test_an_axis_that_has_no_letter_is_numpys_error(axes):
+    x = np.ones((2, 2))
+    with pytest.raises((ValueError, TypeError)) as expected:
+        np.einsum(x, axes)
+    with pytest.raises(expected.type) as found:
+        np.einsum(dispatch.tensor(x, requires_grad=True), axes)
+    assert str(found.value) == str(expected.value)
+
+
+def test_a_path_that_does_not_fit_is_numpys_error():
+    x = np.ones(2)
+    path = ["einsum_path", (1,), (0, 1)]
+    with pytest.raises(RuntimeError) as expected:
+        np.einsum("a,a,a->a", x, x, x, optimize=path)
+    with pytest.raises(RuntimeError) as found:
+        np.einsum("a,a,a->a", dispatch.tensor(x, requires_grad=True), x, x, optimize=path)
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+@pytest.mark.parametrize("order", "AFCKafck")
+@pytest.mark.parametrize("layouts", ["FF", "FC", "CC"])
+def test_the_order_of_the_result_is_numpys(layouts, order, optimize):
+    x, y = np.ones((2, 3, 5), order=layouts[0]), np.ones((4, 3), order=layouts[1])
+    expected = np.einsum("...ft,mf->...mt", x, y, order=order, optimize=optimize)
+    found = np.einsum("...ft,mf->...mt", dispatch.tensor(x, requires_grad=True), y, order=order, optimize=optimize)
+    assert dispatch.detach(found).strides == expected.strides

@@ -13,7 +13,7 @@ from making import Shadow, shadow
 from dispatch.core import Level
 from dispatch.core.array_memory import inexact_layout
 from dispatch.errors import EscapedValueError
-from dispatch.layers.autograd.node import Leaf, Node, Output, next_order
+from dispatch.layers.autograd.backward_graph import Leaf, Node, Output, next_order
 from dispatch.layers.autograd.record import new_node, recorded
 
 A = np.arange(3.0)
