@@ -227,17 +227,13 @@ def like(op: OpOverload) -> Function:
         check_device(given.pop("device", None))
         given.pop("subok", None)
         order, sizes = given.pop("order", "K"), given.get("shape")
-        if order != "K" and sizes is not None:
-            return in_order(call(op, a, **given), named_order(order, "K", a))
-
-
         fill: Any = given.get("fill_value")
         ndim = len(a.shape) if sizes is None else len(sizes) if isinstance(sizes, (tuple, list)) else 1
         if (more := len(getattr(fill, "shape", ())) - ndim) > 0 and all(n == 1 for n in fill.shape[:more]):  # which NumPy leaves out
             given["fill_value"] = shape.reshape(fill, fill.shape[more:])
-        if order != "K":
-            a = in_order(a, order)
-        return call(op, a, **given)
+        if order != "K" and sizes is not None:
+            return in_order(call(op, a, **given), named_order(order, "K", a))
+        return call(op, a if order == "K" else in_order(a, order), **given)
 
     return made_like
 
