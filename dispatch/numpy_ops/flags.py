@@ -414,7 +414,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return einsum.cross(x1, x2, axis=axis)
 
 
-def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: Any = "safe", optimize: Any = False) -> Any:
+def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False) -> Any:
     """`np.einsum`, with letters or with lists of axes."""
     text, *operands = args
     if out is None and dtype is None and order == "K" and casting == "safe" and isinstance(text, str):
@@ -466,7 +466,8 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """`np.isclose`, whose tolerances may be arrays."""
     if np.shape(rtol) or np.shape(atol) or isinstance(rtol, Tensor) or isinstance(atol, Tensor):
-        return pointwise_more.closeness(*[as_item(as_value(x)) for x in (a, b, rtol, atol)], equal_nan)
+        x, y, by, plus = [as_item(as_value(x)) for x in (a, b, rtol, atol)]
+        return pointwise_more.closeness(x, y, by, plus, equal_nan)
     return call(pointwise_more.isclose, a, b, rtol, atol, equal_nan)
 
 
