@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import Program
 from ..core.collector import collector_paused
 from ..core.source import levels_out, raised_at
 from ..dispatcher.rule_parameters import parameter_names
@@ -41,6 +42,7 @@ from .lowering import program
 from .pickled import found_again, found_by_name
 from .reached import loud
 
+FEW = 4  # threads of a run by default: more would wait for memory, or for processors that a container has not
 KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
 
@@ -59,6 +61,7 @@ class Compiled(Caller):
     ) -> None:
         self._f, self._options, self._fullgraph, self._backend, self._verify = f, options, fullgraph, backend, verify
         self._settings = settings  # what `compile` was given
+        self._workers = settings["workers"] or processors()
         self._files = EntryFiles(settings["cache_dir"])
         self._traces = 0
         self._warned = False
@@ -225,6 +228,8 @@ class Compiled(Caller):
         if loud(np) != (False,):  # an engine would neither raise nor call for floating-point errors
             backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
+        if type(run) is Program:
+            run.workers = self._workers
         return Entry(call, traced.conditions, traced, run)
 
     def _warn(self, reason: str) -> None:
@@ -291,6 +296,13 @@ def _made_again(f: Any, settings: dict[str, Any], brought: dict[str, list[str]])
     return made
 
 
+def processors() -> int:
+    """Return how many threads a run may have that nobody has given a number for."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list is of nested loops, the first is the outer
+    return max(1, min(there, FEW, int(asked) if asked.isdecimal() else FEW))
+
+
 def refused(f: Any, args: tuple[Any, ...], keywords: dict[str, Any], options: Options, reason: str) -> Entry:
     """Return the entry of calls that run the function as it is."""
     given = Given(args, keywords, argument_names(f, args, keywords), options.static)
@@ -320,6 +332,7 @@ def compile(  # noqa: A001  torch's name
     captured: Captured = "inputs",
     verify: int = 0,
     cache_dir: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
 ) -> Any:
     """Return a function that does what `f` does, and traces `f` only once for each kind of call. It is also a decorator.
 
@@ -358,6 +371,10 @@ def compile(  # noqa: A001  torch's name
     cache_dir : str or path, optional
         A folder in which traces are kept, for other processes and for later ones: a call whose code, and all that it rests on,
         is the same there is not traced. docs/compile.md says what is kept.
+    workers : int, optional
+        How many threads may share consecutive ufuncs that take more than some tenths of a millisecond, in `mode="exact"`; the
+        results are the same to the bit. By default as many as there are processors for this process, at most four and at most
+        the environment's OMP_NUM_THREADS. 1 is none beside the caller's.
 
     Returns
     -------
@@ -395,6 +412,7 @@ def compile(  # noqa: A001  torch's name
             captured=captured,
             verify=verify,
             cache_dir=cache_dir,
+            workers=workers,
         )
     check_function(f, "compile")
     found = backend_of(mode, backend)
@@ -417,12 +435,15 @@ def compile(  # noqa: A001  torch's name
     if not isinstance(names, Iterable):
         given = kind_of(static_argnames)
         raise DefinitionError(f"compile: static_argnames has names of arguments, 'n' say, and {given} was given.")
+    if workers is not None and (type(workers) is not int or workers < 1):
+        raise DefinitionError(f"compile: workers is a number of threads, 1 or more, and was given as {workers!r}.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
     _check_static(f, static)
     options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)
     settings = {
         "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "backend": backend, "static_argnames": tuple(sorted(static)),
         "captured": captured, "verify": verify, "cache_dir": None if cache_dir is None else os.fspath(cache_dir),
+        "workers": workers,
     }  # fmt: skip
     return Compiled(f, options, fullgraph, found, verify, settings)
 

@@ -111,7 +111,7 @@ cpdef object inexact_layout(x):
 
 
 cpdef object constant(op, x):
-    """A result that carries no derivative, for its dtype has none; one of Python objects, which may have hidden one, is refused."""
+    """A result whose dtype has no derivative; one of Python objects, which may have hidden one, is refused."""
     if isinstance(x, cnp.ndarray) and PyArray_TYPE(<cnp.ndarray>x) == cnp.NPY_OBJECT:
         raise UnsupportedError(
             f"{op.name}: the result is an array of Python objects, and no derivative goes through one. "

@@ -30,8 +30,12 @@ cdef struct Step:
     cnp.npy_intp steps[MOST_PLACES]
 
 
+cdef struct Job                             # what the threads of one run have in common
+
+
 cdef class Blockwise:
     cdef readonly Py_ssize_t count          # of calls
+    cdef readonly Py_ssize_t helped         # threads that were begun so far, to share it
     cdef Py_ssize_t size, inner           # numbers in all, and in a row
     cdef Py_ssize_t rows, columns           # of a block
     cdef Py_ssize_t grown_rows, grown_columns, block_bytes     # of a large one, and its bytes
@@ -42,10 +46,15 @@ cdef class Blockwise:
     cdef set ufuncs
     cdef dict layouts                       # by slot, of all that the calls read and give
 
-    cdef int run(self, PyObject **slots, Py_ssize_t *at) except -1
+    cdef int run(self, PyObject **slots, int workers, Py_ssize_t *at) except -1
     cdef bint look(self, PyObject **slots, char **bases, list scalars) except -1
     cdef int make(self, PyObject **slots, char **bases, PyObject **made) except -1
-    cdef void compute(self, char **bases, char **now, char *scratch, unsigned char *raised) noexcept nogil
+    cdef int compute(self, char **bases, char **now, char *scratch, unsigned char *raised, int helpers) noexcept nogil
+    cdef int share(self, Job *job, char **now, unsigned char *raised, int helpers) noexcept nogil
+    cdef bint next_block(self, Job *job, char **bases, char **now, unsigned char *raised) noexcept nogil
+    cdef void place_kept(self, char **now, char *scratch) noexcept nogil
+    cdef void block(self, char **bases, char **now, unsigned char *raised, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows,
+                    Py_ssize_t columns) noexcept nogil
     cdef void step(self, Step *step, char **now, Py_ssize_t rows, Py_ssize_t columns) noexcept nogil
     cdef Py_ssize_t take_place(self, str kind, int number, layout, bint along, Py_ssize_t own, tuple taken, Py_ssize_t row,
                                dict known) except -1

@@ -10,12 +10,18 @@ is gathered for each call, and NumPy is told in the order of the calls: one warn
 
 Blocks begin at multiples of 256 numbers, or of rows, so vectors hold the same numbers as in a loop over the whole array.
 
+A run that takes long shares its blocks among threads, as many as the program may have. No block reads what another makes, so
+the numbers are the same, whoever computes them. The threads are begun by the run and have ended when it returns: there is no
+pool that a fork would lose, or that keeps another rounding mode than the caller's. They run loops of NumPy's that need no
+interpreter, have no Python in them, and what their floating-point units report is gathered with the rest.
+
 It has more than 350 lines because what C relies on is checked here, beside the loop over the blocks.
 """
 cimport cython
 cimport numpy as cnp
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from .arrays cimport is_exact
@@ -57,6 +63,8 @@ cdef extern from *:
         timespec_get(&now, TIME_UTC);
         return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
     }
+    /* The floating-point environment of a thread, so that another computes as it does, and reports for itself. */
+    static inline void dispatch_enter(const fenv_t *like) { fesetenv(like); feclearexcept(FE_ALL_EXCEPT); }
     static inline int dispatch_is_dense(PyObject *x) {
         const int wanted = NPY_ARRAY_ALIGNED | NPY_ARRAY_C_CONTIGUOUS;
         return (PyArray_FLAGS((PyArrayObject *)x) & wanted) == wanted;
@@ -97,6 +105,18 @@ cdef extern from *:
     """
     int new_reports "dispatch_raised"() noexcept nogil
     double nanoseconds "dispatch_nanoseconds"() noexcept nogil
+    ctypedef struct fenv_t:
+        pass
+    # what cpython.pythread has is declared there to need the interpreter's lock, which it does not
+    ctypedef void *PyThread_type_lock
+    PyThread_type_lock PyThread_allocate_lock() noexcept nogil
+    void PyThread_free_lock(PyThread_type_lock) noexcept nogil
+    int PyThread_acquire_lock(PyThread_type_lock, int) noexcept nogil
+    void PyThread_release_lock(PyThread_type_lock) noexcept nogil
+    unsigned long PyThread_start_new_thread(void (*)(void *) noexcept nogil, void *) noexcept nogil
+    int WAIT_LOCK
+    int fegetenv(fenv_t *) noexcept nogil
+    void enter_environment "dispatch_enter"(const fenv_t *) noexcept nogil
     bint is_dense "dispatch_is_dense"(PyObject *) noexcept
     char *data_of "dispatch_data"(PyObject *) noexcept
     PyObject *new_array "dispatch_new"(PyObject *, int, Py_ssize_t *) except NULL
@@ -120,6 +140,27 @@ cdef enum:
     SLOW = 1                                # nanoseconds for a number of one call: five times what arithmetic takes
     UNLOCKED = 500                          # from so many numbers on NumPy lets other threads run
     SELECTS = 18                            # dtypes of `selected`, at most
+    MOST_HELPERS = 15                       # threads of one run beside the caller's
+    SHARED = 200000                         # nanoseconds of work that are worth another thread, which takes 20000 to begin
+
+cdef struct Job:
+    # What the threads of one run have in common.
+    PyThread_type_lock lock                 # held while `next_block` is read
+    Py_ssize_t next_block, blocks, rows, columns
+    void *run                               # the Blockwise
+    char **bases
+    const fenv_t *environment
+
+cdef struct Helper:
+    # A thread beside the caller's.
+    PyThread_type_lock ended                # held until it has ended
+    Job *job
+    char **now
+    unsigned char *raised
+
+
+cdef int helping[1]                         # helpers of all runs together: read and written with the interpreter's lock
+helping[0] = 0
 
 cdef object UFUNC = np.ufunc
 cdef int NO_PLACE = -1
@@ -275,9 +316,13 @@ cdef class Blockwise:
         dtype, shape, _ = self.layouts[slot]
         return np.empty(shape, dtype)
 
-    cdef int run(self, PyObject **slots, Py_ssize_t *at) except -1:
-        """Compute all; 0 if an array is not what was planned, and nothing is done. `at` has the call that raised."""
+    cdef int run(self, PyObject **slots, int workers, Py_ssize_t *at) except -1:
+        """Compute all, with so many threads at most; 0 if an array is not what was planned, and nothing is done.
+
+        `at` has the call that raised.
+        """
         cdef Py_ssize_t i, s, pointers = self.places_count * sizeof(void *)
+        cdef int helped, helpers = 0
         cdef char *memory = <char *>PyMem_Malloc(3 * pointers + self.count + 64 + self.kept_count * self.block_bytes)
         cdef char **bases = <char **>memory
         cdef char **now = <char **>(memory + pointers)
@@ -294,10 +339,14 @@ cdef class Blockwise:
             self.make(slots, bases, made)
             new_reports()                   # of what was computed before
             if self.size > UNLOCKED:
+                if workers > 1 and self.size > 2 * LARGEST:
+                    helpers = max(0, min(workers - 1 - helping[0], MOST_HELPERS))
+                    helping[0] += helpers
                 with nogil:
-                    self.compute(bases, now, scratch, raised)
+                    helped = self.compute(bases, now, scratch, raised, helpers)
+                self.helped += helped
             else:
-                self.compute(bases, now, scratch, raised)
+                self.compute(bases, now, scratch, raised, 0)
             for s in range(self.count):
                 if raised[s]:
                     at[0] = s
@@ -307,6 +356,7 @@ cdef class Blockwise:
                     slots[self.places[i].slot], made[i] = made[i], NULL
             return 1
         finally:
+            helping[0] -= helpers
             for i in range(self.places_count):
                 if made[i] != NULL:
                     release(made[i])
@@ -361,37 +411,111 @@ cdef class Blockwise:
             bases[i] = data_of(made[i])
         return 0
 
-    cdef void compute(self, char **bases, char **now, char *scratch, unsigned char *raised) noexcept nogil:
-        """Go over the blocks, and in each over the calls.
+    cdef int compute(self, char **bases, char **now, char *scratch, unsigned char *raised, int helpers) noexcept nogil:
+        """Go over the blocks, and in each over the calls; return how many threads helped, of `helpers` at most.
 
-        The first block is timed. A sine takes ten times what memory takes, and its branches are foreseen from one number to the
-        next: where calls are slow, larger blocks save up to a tenth.
+        The first block is timed, which tells how long the rest will take, and how many threads are to share it. A sine takes
+        ten times what memory takes, and its branches are foreseen from one number to the next: where calls are slow, and one
+        thread computes all, larger blocks save up to a tenth.
         """
-        cdef Py_ssize_t s, i, row = 0, column, rows, columns, count = self.size // self.inner
-        cdef Py_ssize_t most_rows = self.rows, most_columns = self.columns
-        cdef bint grows = self.grown_rows * self.grown_columns > most_rows * most_columns
-        cdef double start = nanoseconds() if grows else 0
+        cdef Py_ssize_t count = self.size // self.inner
+        cdef Py_ssize_t rows = min(self.rows, count), columns = min(self.columns, self.inner)
+        cdef double start = nanoseconds(), took
+        cdef fenv_t environment
+        cdef Job job
+        job.rows, job.columns, job.next_block, job.run, job.bases = rows, columns, 1, <void *>self, bases
+        self.place_kept(now, scratch)
+        self.block(bases, now, raised, 0, 0, rows, columns)
+        took = (nanoseconds() - start) / <double>(rows * columns)
+        helpers = <int>min(<double>helpers, took * <double>self.size / SHARED - 1)
+        job.lock = PyThread_allocate_lock() if helpers > 0 else NULL
+        if job.lock == NULL and took > SLOW * self.count and self.grown_rows * self.grown_columns > rows * columns:
+            job.rows, job.columns = min(self.grown_rows, count), min(self.grown_columns, self.inner)
+            if job.columns > columns:       # the rest of the first large block
+                self.block(bases, now, raised, 0, columns, 1, job.columns - columns)
+            else:
+                self.block(bases, now, raised, rows, 0, job.rows - rows, self.inner)
+        job.blocks = ((count + job.rows - 1) // job.rows) * ((self.inner + job.columns - 1) // job.columns)
+        if job.lock == NULL:
+            while self.next_block(&job, bases, now, raised):
+                pass
+            return 0
+        fegetenv(&environment)
+        job.environment = &environment
+        helpers = self.share(&job, now, raised, helpers)
+        PyThread_free_lock(job.lock)
+        return helpers
+
+    cdef int share(self, Job *job, char **now, unsigned char *raised, int helpers) noexcept nogil:
+        """Compute what is left of a job with other threads; return how many there were, when they have ended."""
+        cdef Helper others[MOST_HELPERS]
+        cdef Py_ssize_t pointers = self.places_count * sizeof(void *)
+        cdef Py_ssize_t each = pointers + self.count + 64 + self.kept_count * self.block_bytes
+        cdef char *memory
+        cdef int i, s, begun = 0
+        for i in range(helpers):
+            memory = <char *>malloc(each)
+            if memory == NULL:
+                break
+            memset(memory, 0, pointers + self.count)
+            others[i].job, others[i].now, others[i].raised = job, <char **>memory, <unsigned char *>memory + pointers
+            self.place_kept(others[i].now, <char *>((<size_t>others[i].raised + self.count + 63) & ~<size_t>63))
+            others[i].ended = PyThread_allocate_lock()
+            if others[i].ended == NULL:
+                free(memory)
+                break
+            PyThread_acquire_lock(others[i].ended, WAIT_LOCK)
+            if PyThread_start_new_thread(help_with, &others[i]) == <unsigned long>-1:
+                PyThread_release_lock(others[i].ended)
+                PyThread_free_lock(others[i].ended)
+                free(memory)
+                break
+            begun += 1
+        while self.next_block(job, job.bases, now, raised):
+            pass
+        for i in range(begun):
+            PyThread_acquire_lock(others[i].ended, WAIT_LOCK)
+            PyThread_release_lock(others[i].ended)
+            PyThread_free_lock(others[i].ended)
+            for s in range(self.count):
+                raised[s] |= others[i].raised[s]
+            free(others[i].now)
+        return begun
+
+    cdef bint next_block(self, Job *job, char **bases, char **now, unsigned char *raised) noexcept nogil:
+        """Compute the next block that nobody has; False where there is none."""
+        cdef Py_ssize_t b, across = (self.inner + job.columns - 1) // job.columns, row, column
+        if job.lock != NULL:
+            PyThread_acquire_lock(job.lock, WAIT_LOCK)
+        b = job.next_block
+        job.next_block = b + 1
+        if job.lock != NULL:
+            PyThread_release_lock(job.lock)
+        if b >= job.blocks:
+            return False
+        row, column = b // across * job.rows, b % across * job.columns
+        self.block(bases, now, raised, row, column, min(job.rows, self.size // self.inner - row),
+                   min(job.columns, self.inner - column))
+        return True
+
+    cdef void place_kept(self, char **now, char *scratch) noexcept nogil:
+        """Say where values lie that are in no array from outside: one number, or a block of the thread's own."""
+        cdef Py_ssize_t i
+        for i in range(self.places_count):
+            now[i] = scratch + self.places[i].slot * self.block_bytes if self.places[i].kind == KEPT else NULL
+
+    cdef void block(self, char **bases, char **now, unsigned char *raised, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows,
+                    Py_ssize_t columns) noexcept nogil:
+        """Compute all calls for one block."""
+        cdef Py_ssize_t i, s
         cdef Place *place
         for i in range(self.places_count):
             place = &self.places[i]
-            now[i] = scratch + place.slot * self.block_bytes if place.kind == KEPT else bases[i]
-        while row < count:
-            rows, column = min(most_rows, count - row), 0
-            while column < self.inner:
-                columns = min(most_columns, self.inner - column)
-                for i in range(self.places_count):
-                    place = &self.places[i]
-                    if place.kind < KEPT:
-                        now[i] = bases[i] + row * place.outer + column * place.inner
-                for s in range(self.count):
-                    self.step(&self.steps[s], now, rows, columns)
-                    raised[s] |= new_reports()
-                if grows:
-                    grows = False
-                    if nanoseconds() - start > <double>SLOW * rows * columns * self.count:
-                        most_rows, most_columns = self.grown_rows, self.grown_columns
-                column += columns
-            row += rows
+            if place.kind != KEPT:
+                now[i] = bases[i] + row * place.outer + column * place.inner
+        for s in range(self.count):
+            self.step(&self.steps[s], now, rows, columns)
+            raised[s] |= new_reports()
 
     cdef void step(self, Step *step, char **now, Py_ssize_t rows, Py_ssize_t columns) noexcept nogil:
         """Compute one call for one block: in one go, or row by row where an operand is repeated for each."""
@@ -409,3 +533,13 @@ cdef class Blockwise:
             step.function(args, &many, step.steps, step.data)
             for i in range(step.count):
                 args[i] += self.places[step.places[i]].outer
+
+
+cdef void help_with(void *given) noexcept nogil:
+    """What a helper's thread runs."""
+    cdef Helper *helper = <Helper *>given
+    cdef Job *job = helper.job
+    enter_environment(job.environment)
+    while (<Blockwise>job.run).next_block(job, job.bases, helper.now, helper.raised):
+        pass
+    PyThread_release_lock(helper.ended)

@@ -42,6 +42,7 @@ cdef class Program:
     cdef readonly Py_ssize_t slots, count, given
     cdef readonly object outputs
     cdef object describe
+    cdef public int workers                 # threads that share a run of ufuncs which takes long; 1 at first
     cdef readonly list runs                 # of calls that are made block by block: the number of the first, and a `Blockwise`
     cdef list kept, constants               # what the pointers below refer to; slot, value and whether a run gets a copy
     cdef char *free                         # memory that is still to be handed out, and how much

@@ -188,7 +188,7 @@ cdef class Program:
                   describe not None):
         cdef Py_ssize_t i
         cdef set filled = set(range(len(inputs)))       # the slots that hold a value while the program runs, call by call
-        self.kept = []
+        self.kept, self.workers = [], 1
         self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
         if self.given > slots:
             raise ValueError(f"{self.given} inputs have no place in {slots} slots.")
@@ -428,7 +428,7 @@ cdef class Program:
             if not has_its_kernel(&self.calls[i]):
                 return False
         try:
-            if not run.run(slots, &raised):
+            if not run.run(slots, self.workers, &raised):
                 return False
         except Exception as error:          # a floating-point error, of the call `raised`; or there is no memory
             if raised >= 0:

@@ -227,17 +227,13 @@ def like(op: OpOverload) -> Function:
         check_device(given.pop("device", None))
         given.pop("subok", None)
         order, sizes = given.pop("order", "K"), given.get("shape")
-        if order != "K" and sizes is not None:
-            return in_order(call(op, a, **given), named_order(order, "K", a))
-
-
         fill: Any = given.get("fill_value")
         ndim = len(a.shape) if sizes is None else len(sizes) if isinstance(sizes, (tuple, list)) else 1
         if (more := len(getattr(fill, "shape", ())) - ndim) > 0 and all(n == 1 for n in fill.shape[:more]):  # which NumPy leaves out
             given["fill_value"] = shape.reshape(fill, fill.shape[more:])
-        if order != "K":
-            a = in_order(a, order)
-        return call(op, a, **given)
+        if order != "K" and sizes is not None:
+            return in_order(call(op, a, **given), named_order(order, "K", a))
+        return call(op, a if order == "K" else in_order(a, order), **given)
 
     return made_like
 
@@ -418,7 +414,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return einsum.cross(x1, x2, axis=axis)
 
 
-def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: Any = "safe", optimize: Any = False) -> Any:
+def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False) -> Any:
     """`np.einsum`, with letters or with lists of axes."""
     text, *operands = args
     if out is None and dtype is None and order == "K" and casting == "safe" and isinstance(text, str):
@@ -470,7 +466,8 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """`np.isclose`, whose tolerances may be arrays."""
     if np.shape(rtol) or np.shape(atol) or isinstance(rtol, Tensor) or isinstance(atol, Tensor):
-        return pointwise_more.closeness(*[as_item(as_value(x)) for x in (a, b, rtol, atol)], equal_nan)
+        x, y, by, plus = [as_item(as_value(x)) for x in (a, b, rtol, atol)]
+        return pointwise_more.closeness(x, y, by, plus, equal_nan)
     return call(pointwise_more.isclose, a, b, rtol, atol, equal_nan)
 
 

@@ -52,7 +52,7 @@ UFUNCS: dict[Any, OpOverload] = {
     if isinstance(op, OpOverload) and isinstance(kernel_of(op), np.ufunc)
 }
 UFUNCS[np.vecdot] = einsum.vecdot
-UFUNCS[np._core.umath.clip] = pointwise_more.clip  # noqa: SLF001  # type: ignore[attr-defined]  # which the method of an array runs
+UFUNCS[np._core.umath.clip] = pointwise_more.clip  # type: ignore[attr-defined]  # noqa: SLF001  which the method of an array runs
 REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
     np.logical_and: statistics.all, np.logical_or: statistics.any,

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 import threading
 import time
 import warnings
@@ -506,3 +507,20 @@ def test_an_attribute_that_changes_is_seen(owner):
     owner.rate = 5.0
     np.testing.assert_array_equal(compiled(np.ones(2)), [5.0, 5.0])
     owner.rate = before
+
+
+@pytest.mark.parametrize("workers", [0, -1, 2.0, True, "2"])
+def test_workers_is_a_number_of_threads(workers):
+    with pytest.raises(DefinitionError, match=r"^compile: workers is a number of threads, 1 or more, and was given as"):
+        dispatch.compile(np.sin, workers=workers)
+
+
+def test_threads_are_as_many_as_asked_for(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6), raising=False)
+    found = {}
+    for asked, threads in ((None, ""), (3, ""), (None, "1"), (None, "3,2"), (None, "x"), (None, "99"), (None, "0")):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        f = dispatch.compile(lambda x: np.sin(x) * 2.0, workers=asked)
+        f(np.ones(3))
+        found[asked, threads] = f.entries[0].run.workers
+    assert list(found.values()) == [4, 3, 1, 3, 4, 4, 1]

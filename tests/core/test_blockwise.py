@@ -295,6 +295,81 @@ def test_a_mode_sees_each_call():
     assert [line.split()[0] for line in told.getvalue().splitlines()] == ["np::sin", "np::exp", "np::multiply"]
 
 
+# -- threads ---------------------------------------------------------------------------------------------------------------
+
+
+def slow(x, y):
+    """Calls that take a thread milliseconds, whose values are used in different orders."""
+    z = np.sin(x) * y + np.exp(np.cos(x))
+    return np.where(z > 0.5, np.sin(z) * x, np.log(np.abs(z) + 1.0)), np.arctan(z - y), np.sqrt(z * z)
+
+
+FEW_NUMBERS = 2 * 4096 + 1
+SHAPES = [((60_001,), (60_001,)), ((60_001,), ()), ((401, 150), (150,)), ((3, 20_001), (20_001,)), ((2, 5, 6000), (2, 5, 6000))]
+
+
+@pytest.mark.parametrize("dtype", "fd")
+@pytest.mark.parametrize(("shape", "other"), SHAPES)
+def test_several_threads_give_the_bits_of_one(shape, other, dtype):
+    x, y = rng.normal(size=shape).astype(dtype), rng.normal(size=other).astype(dtype)
+    run, count = made(slow, x, y)
+    assert run.workers == 1
+    assert count > 10
+    expected = run(x, y)
+    assert [bits(found) for found in expected] == [bits(found) for found in slow(x, y)]
+    assert sum(found.helped for _, found in run.runs) == 0
+    run.workers = 4
+    for _ in range(3):
+        assert [bits(found) for found in run(x, y)] == [bits(found) for found in expected]
+    assert sum(found.helped for _, found in run.runs) > 0
+
+
+def test_a_run_of_few_numbers_is_not_shared():
+    x = rng.normal(size=FEW_NUMBERS - 1)
+    run, _ = made(slow, x, x)
+    run.workers = 4
+    run(x, x)
+    assert [found.helped for _, found in run.runs] == [0]
+
+
+@pytest.mark.parametrize("place", [0, 30_000, 59_999])
+def test_what_another_thread_reports_is_told_by_the_caller(place):
+    x = np.full(60_000, 0.5)
+    x[place] = 0.0
+    f = lambda x: 1.0 / np.log(np.exp(np.sin(np.sin(np.sin(x)))) - 1.0) + np.log(x)
+    run, _ = made(f, x)
+    run.workers = 4
+    with warnings.catch_warnings(record=True) as expected:
+        warnings.simplefilter("always")
+        f(x)
+    found = outcome(run, x)[1]
+    assert len(found) == len(expected) == 2
+    assert sum(each.helped for _, each in run.runs) > 0
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero encountered in log"):
+        run(x)
+    x[place] = 0.5
+    assert outcome(run, x)[1] == []
+
+
+def test_many_callers_share_the_processors():
+    x, y = rng.normal(size=30_000), rng.normal(size=30_000)
+    run, _ = made(slow, x, y)
+    run.workers, expected, wrong = 4, [bits(found) for found in slow(x, y)], []
+
+    def call():
+        wrong.extend([1 for _ in range(3) if [bits(found) for found in run(x, y)] != expected])
+
+    callers = [threading.Thread(target=call) for _ in range(6)]
+    for each in callers:
+        each.start()
+    for each in callers:
+        each.join()
+    assert not wrong
+    before = sum(found.helped for _, found in run.runs)
+    run(x, y)
+    assert sum(found.helped for _, found in run.runs) > before  # those that have helped are free again
+
+
 def test_integers_to_negative_powers_raise_in_each_call():
     x, y = np.arange(1, 40), np.full(39, 2)
     f = dispatch.compile(lambda x, y: (x + 1) ** y * 2, fullgraph=True)
