@@ -7,6 +7,8 @@ calls keep their order.
 Each pass changes a copy by an edit, which asks an analysis of what shares memory. Passes that `apply` runs one after the other
 have the copy and the analysis in common, and so have the edits of one `change`: dropping and merging calls makes no value share
 more memory than before.
+
+It has more than 350 lines because the passes ask the same of a node: what it writes, and whether it may raise.
 """
 
 from collections.abc import Callable
