@@ -93,7 +93,7 @@ def test_an_array_type_that_is_not_known_is_named_with_its_module():
     class Stranger:
         pass
 
-    with pytest.raises(ArgumentError, match=rf"{__name__}\..*Stranger is no array type that is known here\."):
+    with pytest.raises(ArgumentError, match=rf"{__name__}\..*Stranger is no array type that is known here; hint the parameter `x: typing.Any` where it is meant\."):
         made("(Tensor x) -> Tensor", lambda x: x)(Stranger())
     with pytest.raises(ArgumentError, match=r"was given a Lookalike\. Write np\.asarray\(x\)\."):
         made("(Tensor x) -> Tensor", lambda x: x)(Lookalike())
