@@ -333,7 +333,7 @@ def test_results_of_arrays_that_lie_in_any_way_lie_as_numpys_do(shape: tuple[int
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
-@pytest.mark.parametrize("f", [lambda x: x + 1, lambda x: np.modf(x)[0], lambda x: np.cumsum(x, 0), lambda x: np.array_split(x * 2, 2)[0]], ids=str)
+@pytest.mark.parametrize("f", [lambda x: x + 1, lambda x: np.modf(x)[0], lambda x: np.cumsum(x, 0), lambda x: np.array_split(x * 2, 2)[0]], ids=["add", "modf", "cumsum", "array_split"])
 def test_what_is_written_to_the_ravel_of_an_item_shows_wherever_the_batch_is(f: Any, dim: int) -> None:
     def written(x: Any) -> Any:
         y = f(x)
