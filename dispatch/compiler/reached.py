@@ -165,7 +165,7 @@ class Reached:
 
     def __init__(self, *roots: Any, classes: Iterable[type] = (), texts: Iterable[str] = ()) -> None:
         self.names: set[str] = set()
-        self.texts = set(texts)  # that are given or referred to: by one of them code may ask for an attribute
+        self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
         self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = False
         state: Any = None
         while True:
@@ -185,7 +185,7 @@ class Reached:
             for cls in classes:
                 self._class(cls, cls.__name__)
             if self.every:
-                self.names |= {text for text in self.texts if text.isidentifier()} - ARRAYS_OWN
+                self.names |= {text for text in self.texts if text.isidentifier() and text[0] != "_"} - ARRAYS_OWN
             if state == (state := (len(self.names), self.every, self.makes, self.fields)):
                 break
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
@@ -210,8 +210,6 @@ class Reached:
                 self._refuse(f"it refers to {path}, a dtype with metadata")
             self._note(READ, x, fields, fields(x), path)  # their names can be changed
         if is_plain(x):
-            if type(x) is str:
-                self.texts.add(x)
             if isinstance(x, np.ufunc) and set("".join(x.types)) <= set("O->"):
                 self._refuse(f"it calls {path}, a ufunc of Python code")
             return
@@ -322,6 +320,8 @@ class Reached:
             ):
                 self._refuse(f"it refers to {path}, a dict with a {type(k).__name__} for a key")
             if k in kept:
+                if not whole and type(v) is str:
+                    self.texts.add(v)
                 self._float(v, each.format(k))
                 self.visit(v, each.format(k))
 
@@ -376,6 +376,7 @@ class Reached:
             self._note(ITEM, sys.modules, name, imported, f"sys.modules[{name!r}]")
             self.visit(imported, name)
         self._cells(f, path)
+        self.texts |= {x for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()) if type(x) is str}
         for i, value in enumerate(f.__defaults__ or ()):
             self.visit(value, f"{path}.__defaults__[{i}]")
         if f.__defaults__ is not None:

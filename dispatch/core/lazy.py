@@ -7,6 +7,7 @@ locks make it safe when two threads come first: nothing here holds a lock while 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import Lock, get_ident
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
     if name in ELSEWHERE and ELSEWHERE[name].partition(".")[0] in known:
         return f". Write {face}.{ELSEWHERE[name]}."
     for word in known if module["__name__"] == module["__package__"] else ():  # another face of this package has it
-        if word not in lazy and name in getattr(module[word], "__all__", ()):
+        if word not in lazy and isinstance(module[word], ModuleType) and name in getattr(module[word], "__all__", ()):
             return f". Write {face}.{word}.{name}."
     if near := did_you_mean(name, known):
         return f".{near}"
