@@ -35,7 +35,7 @@ from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
-from ..layers.vmap import apart, lies_between
+from ..layers.vmap import apart, are_apart, lies_between
 from ..operators.prims import define, moveaxis
 from ..operators.registry import note_own_rules, ops
 from ..schema.tags import Tag
@@ -187,7 +187,8 @@ def batched_pointwise(op: OpOverload) -> Rule:
     """Return the batching rule of a pointwise operator: move each batch to the front, and call the operator once."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], *xs: Any) -> tuple[Any, int]:
-        return op(*laid_alike(in_dims, aligned(in_dims, xs))), 0
+        operands = aligned(in_dims, xs)
+        return op(*(operands if are_apart(in_dims, operands) else laid_alike(in_dims, operands))), 0
 
     return rule
 

@@ -187,7 +187,8 @@ def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepd
     total = sum_where(x, mask, None, axis, inner, keepdims=keepdims)
     count = _count(x, mask, axis, keepdims)
     none = statistics.none_to_average(logical_not(count))  # where a quotient has the tangent 0 / 0, and a gradient of 0
-    found = as_number(where(none, np.nan, divide(total, where(none, 1, count))))
+    lost = complex(np.nan, np.nan) if total.dtype.kind == "c" else np.nan
+    found = as_number(where(none, lost, divide(total, where(none, 1, count))))
     return ops.np.astype(found, x.dtype if inner is not dtype else total.dtype)
 
 

@@ -208,7 +208,8 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
     count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
     found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
     none = none_to_average(logical_not(count))  # where a quotient has the tangent 0 / 0, and a gradient of 0
-    return as_number(where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype)))
+    lost = complex(np.nan, np.nan) if found.dtype.kind == "c" else np.nan
+    return as_number(where(none, lost, ops.np.astype(divide(found, where(none, 1, count)), found.dtype)))
 
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"

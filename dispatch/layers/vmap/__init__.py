@@ -14,7 +14,8 @@ A `BatchedTensor` has the shape of one item and holds the whole batch; the layer
 """
 
 from .batched_outputs import apart, lies_between
+from .kernel import are_apart
 from .tensor import Batch, BatchedTensor, Residuals
 from .transform import vmap
 
-__all__ = ["Batch", "BatchedTensor", "Residuals", "apart", "lies_between", "vmap"]
+__all__ = ["Batch", "BatchedTensor", "Residuals", "apart", "are_apart", "lies_between", "vmap"]

@@ -22,8 +22,6 @@ def lies_between(x: Any, dim: int) -> bool:
         return False
     while isinstance(x, Tensor) and type(x) is not BatchedTensor and x.value is not None:  # a fake has none, and strides
         x = x.value
-    if type(x) is np.ndarray and x.flags.c_contiguous and dim == 0:  # the commonest
-        return False
     strides = getattr(x, "strides", None)
     if type(strides) is not tuple:  # of a class of users
         return False

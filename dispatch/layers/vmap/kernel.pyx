@@ -59,6 +59,26 @@ def batched(type cls not None, args, dims, level not None):
     return [batch_of(cls, x, dim, level) for x, dim in zip(args, dims)]
 
 
+cdef bint is_apart(cnp.ndarray x, Py_ssize_t dim) noexcept:
+    """Whether no item of a batch lies between others in memory: no axis has larger steps than that of the batch."""
+    cdef Py_ssize_t i, step, most = abs(cnp.PyArray_STRIDE(x, <int>dim))
+    if dim == 0 and cnp.PyArray_IS_C_CONTIGUOUS(x) or most == 0 or cnp.PyArray_DIM(x, <int>dim) < 2 or cnp.PyArray_SIZE(x) == 0:
+        return True
+    for i in range(cnp.PyArray_NDIM(x)):
+        step = abs(cnp.PyArray_STRIDE(x, <int>i))
+        if step > most and cnp.PyArray_DIM(x, <int>i) > 1:
+            return False
+    return True
+
+
+def are_apart(in_dims, xs):
+    """Whether all operands are plain, those with a batch arrays with the batch in front, and no item lies between others."""
+    for x, dim in zip(xs, in_dims):
+        if isinstance(x, Wrapped) or (dim is not None and not (is_exact(<PyObject *>x) and is_apart(<cnp.ndarray>x, 0))):
+            return False
+    return True
+
+
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
@@ -85,7 +105,7 @@ cdef class Ruled:
                 axis = dim
                 size = cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
                 if size == like.level.payload.batch_size:
-                    plain = self.apart is None or (axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>out))
+                    plain = self.apart is None or is_apart(<cnp.ndarray>out, axis)
                     return wrap(self.cls, out if plain else self.apart(out, axis, values), like, dim)
         return self.returned(like, result, args)
 
