@@ -300,7 +300,9 @@ def plain(x: Any, kind: Type) -> Any:
     """A value that is no array as torch takes it."""
     if isinstance(x, (list, tuple, range)):
         return [plain(y, kind.element if isinstance(kind, ListOf) else kind) for y in x]
-    if kind in (SCALAR_TYPE, OptionalOf(SCALAR_TYPE)) and x is not None and not isinstance(x, torch.dtype):
+    # `is`, for torch.compile follows no `==` in C
+    of_dtype = kind is SCALAR_TYPE or (type(kind) is OptionalOf and kind.element is SCALAR_TYPE)
+    if of_dtype and x is not None and not isinstance(x, torch.dtype):
         return torch_dtype(np.dtype(x))
     return x.item() if isinstance(x, np.generic) else x
 

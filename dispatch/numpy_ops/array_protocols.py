@@ -18,7 +18,7 @@ from ..errors import UnsupportedError
 from ..operators import prims
 from ..operators.registered_arrays import check_writable, converted, filled, function_for
 from ..operators.registry import ops
-from . import creation, data_dependent, diagonals, indexing, pointwise, pointwise_more, shape
+from . import creation, data_dependent, diagonals, indexing, nan_reductions, pointwise, pointwise_more, shape, statistics
 from .index_parsing import placed
 from .item_assignment import setitem_
 from .linalg import decompositions, solve
@@ -199,6 +199,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     solve.cofactors: _cofactors,
     solve.inv_lower: lambda a: function_for(a, np.linalg.inv)(ops.np.tril(a)),
     pointwise_more.clip: _clip,
+    **dict.fromkeys((statistics.none_to_average, nan_reductions.none_but_nan, nan_reductions.none_free), lambda x: x),  # the class warns
     creation.zeros_like: _like(),
     creation.ones_like: _like(1),
     creation.empty_like: _like(),

@@ -200,8 +200,9 @@ def _nanmean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, ke
 def mean_into(out: Any, x: Any, mask: Any = None, axis: Any = None, dtype: None = None, *, keepdims: bool = False) -> Any:
     """Return the mean of half precision as `np.mean(x, out=out)` has it: the sum is rounded to `out`, and divided there."""
     total = ops.np.astype(sum_where(x, mask, None, axis, np.float32, keepdims=keepdims), out.dtype)
-    quotient = divide(ops.np.astype(total, np.float64), _count(x, mask, axis, keepdims))
-    return quotient if out.dtype == np.float64 else ops.np.astype(quotient, out.dtype)
+    wide = np.result_type(out.dtype, np.float64)
+    quotient = divide(ops.np.astype(total, wide), _count(x, mask, axis, keepdims))
+    return quotient if out.dtype == wide else ops.np.astype(quotient, out.dtype)
 
 
 AVERAGED = "(Tensor x, Tensor mask, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"

@@ -157,7 +157,7 @@ def test_an_operator_that_is_looked_up_by_name_is_found():
 def test_a_rule_that_cannot_be_walked_has_no_text():
     generator = np.random.default_rng(0)
     op = operator(vmap=lambda info, in_dims, a: (op(a) + generator.normal(), in_dims[0]))
-    with pytest.raises(Unkeyed, match=r"of what is registered for making::op\d+: it refers to generator, a Generator"):
+    with pytest.raises(Unkeyed, match=r"of what is registered for making::op\d+: it refers to a Generator, which has no text"):
         text_of(lambda a: op(a))
 
 

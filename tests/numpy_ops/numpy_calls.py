@@ -367,7 +367,7 @@ def plain(make: Make) -> Any:
 def calls_of(name: str, function: Any, every: bool) -> Iterator[Call]:
     """The calls of one function: without keywords in all dtypes, and each value of each keyword with dtypes and layouts in turn."""
     ufunc = isinstance(function, np.ufunc)
-    makes = CALLS.get(function) or (shaped([(2, 3)], [(3,)], [()], [(0, 3)]) if ufunc and function.nin == 1 else TWO + MIXED if ufunc else ONE)
+    makes = CALLS.get(function) or (shaped([(2, 3), (3,), (2, 1)]) if ufunc and function.nin == 3 else shaped([(2, 3)], [(3,)], [()], [(0, 3)]) if ufunc and function.nin == 1 else TWO + MIXED if ufunc else ONE)
     if name in ("np.matvec", "np.vecmat"):
         makes = shaped([(2, 3), (3,)], [(3,), (3, 2)], [(4, 2, 3), (3,)], [(2, 3), (4, 3)], [(2, 3), (2, 3)], [(), (3,)], [(4, 3), (4, 3, 2)], [(2, 0), (0,)])
     if function in (np.matmul, np.vecdot):

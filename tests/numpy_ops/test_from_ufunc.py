@@ -390,7 +390,7 @@ def test_a_ufunc_without_a_name_of_its_own_asks_for_one():
 
 def test_the_derivative_of_a_gufunc_or_of_several_results_is_a_rule():
     tail = "Write them as a rule: {}.register_autograd(backward, setup_context=...)."
-    for f, name, what in [(np.vecdot, "numpy", "generalised"), (special.sici, "scipy_special", "of 2 results")]:
+    for f, name, what in [(np.vecdot, "numpy", "generalised"), (special.modfresnelm, "scipy_special", "of 2 results")]:
         assert said(lambda f=f: from_ufunc(f, derivative=1.0), DefinitionError) == (
             f"{name}::{f.__name__}: derivative= takes the partial derivatives of one result, element by element, and this "
             f"ufunc is {what}.\n{tail.format(f.__name__)}"

@@ -35,7 +35,7 @@ from tests.numpy_ops.test_table import (
     with_gradient,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning")  # NumPy's own, of nothing
+pytestmark = pytest.mark.filterwarnings("ignore:Degrees of freedom|Mean of empty:RuntimeWarning")  # NumPy's own, of nothing
 smooth = pytest.mark.parametrize("dtype", [DTYPES["float64"], DTYPES["complex128"]], ids=str)
 
 
