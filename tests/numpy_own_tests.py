@@ -2,18 +2,16 @@
 
 What a test makes by `np.array` and its kin is tracked here, and what it compares it compares as NumPy's. Each test passes; or ends in
 one of this package's errors, which say what to write; or is excused in `EXCUSED`, with the reason, for it asks of an array what a
-tracked value is not. What ends otherwise is printed, and is a fault. The figures go to docs/numpy_tests.json, which
-docs/coverage.md shows. This takes a quarter of an hour, and no other test runs it.
+tracked value is not. What ends otherwise is printed, and is a fault. This takes a quarter of an hour, and no other test runs it;
+`python -m tests.numpy_own_tests lib.test_histograms` runs one module.
 """
 
 import collections
 import functools
-import json
 import os
 import re
 import sys
 import types
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,8 +146,6 @@ class Results:
 
 
 def main(names: list[str]) -> int:
-    page = Path(__file__).parent.parent / "docs" / "numpy_tests.json"
-    figures = json.loads(page.read_text()) if page.exists() else {}
     faults = []
     for name in names or MODULES:
         results = Results()
@@ -157,12 +153,9 @@ def main(names: list[str]) -> int:
         options = ["-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", "default", "-o", "addopts=", "--disable-warnings", "-k", f"not ({LEFT_OUT})"]
         pytest.main([*options, "-c", os.devnull, "--pyargs", f"numpy.{package}.tests.{module}"], plugins=[results])
         counts = results.counts
-        figures[name] = {"passed": counts["passed"], "refused": counts["refused"], "excused": counts["excused"], "failed": len(results.faults)}
         faults += results.faults
-        print(name, figures[name])
+        print(f"{name}: {counts['passed']} passed, {counts['refused']} refused, {counts['excused']} excused, {len(results.faults)} failed")
     print("\n".join(faults))
-    figures["NumPy"] = np.__version__
-    page.write_text(json.dumps(dict(sorted(figures.items())), indent=2) + "\n")
     return len(faults) > 0
 
 
