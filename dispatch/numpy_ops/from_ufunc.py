@@ -97,6 +97,8 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
             f'for all. Give an operator of your own a name: from_ufunc({spelled}.{f.__name__}, "mylib::{f.__name__}", derivative=...).',
             operator=op.name,
         )
+    if derivative is None and opaque is not None:
+        raise DefinitionError("from_ufunc: opaque= says what derivative= may be given, and there is none. Leave it out.")
     op = op or _define(f, inner, full_name)
     if f is inner and not (is_special(f) and op.schema.namespace != "scipy_special"):
         UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it; of SciPy's functions it finds SciPy's, whoever came first
