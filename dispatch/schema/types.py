@@ -14,7 +14,7 @@ More than 350 lines, because the types are one grammar and each writes its field
 import keyword
 import sys
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from ..errors import SchemaError, did_you_mean, kind_of
 
@@ -128,8 +128,9 @@ class Base(Type):
             found._set(name)
         return found
 
-    __eq__ = object.__eq__  # in C: a schema asks ten times
-    __hash__ = object.__hash__
+    if not TYPE_CHECKING:
+        __eq__ = object.__eq__  # in C: a schema asks ten times
+        __hash__ = object.__hash__
 
     @property
     def has_tensor(self) -> bool:

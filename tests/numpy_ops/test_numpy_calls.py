@@ -200,6 +200,8 @@ def test_a_call_of_tracked_values_gives_numpys_dtypes_shapes_and_kinds(name: str
 
 @every_function
 def test_a_number_or_a_list_in_place_of_an_array_is_what_numpy_makes_of_it(name: str, function: Any, ours: Any) -> None:
+    if name == "np.clip" and isinstance(function, np.ufunc):
+        return  # what x.clip() calls, with an array first: NumPy has no name for it
     for call in calls_of(name, function, False):
         if call.dtype not in ("f2", "i1") or call.flags or call.layout != "C" or function is np.linalg.multi_dot:  # of two it is np.dot
             continue
