@@ -30,9 +30,6 @@ cdef struct Step:
     cnp.npy_intp steps[MOST_PLACES]
 
 
-cdef struct Job                             # what the threads of one run have in common
-
-
 cdef class Blockwise:
     cdef readonly Py_ssize_t count          # of calls
     cdef readonly Py_ssize_t helped         # threads that were begun so far, to share it
@@ -50,8 +47,8 @@ cdef class Blockwise:
     cdef bint look(self, PyObject **slots, char **bases, list scalars) except -1
     cdef int make(self, PyObject **slots, char **bases, PyObject **made) except -1
     cdef int compute(self, char **bases, char **now, char *scratch, unsigned char *raised, int helpers) noexcept nogil
-    cdef int share(self, Job *job, char **now, unsigned char *raised, int helpers) noexcept nogil
-    cdef bint next_block(self, Job *job, char **bases, char **now, unsigned char *raised) noexcept nogil
+    cdef int share(self, void *given, char **now, unsigned char *raised, int helpers) noexcept nogil
+    cdef bint next_block(self, void *given, char **bases, char **now, unsigned char *raised) noexcept nogil
     cdef void place_kept(self, char **now, char *scratch) noexcept nogil
     cdef void block(self, char **bases, char **now, unsigned char *raised, Py_ssize_t row, Py_ssize_t column, Py_ssize_t rows,
                     Py_ssize_t columns) noexcept nogil

@@ -446,8 +446,9 @@ cdef class Blockwise:
         PyThread_free_lock(job.lock)
         return helpers
 
-    cdef int share(self, Job *job, char **now, unsigned char *raised, int helpers) noexcept nogil:
+    cdef int share(self, void *given, char **now, unsigned char *raised, int helpers) noexcept nogil:
         """Compute what is left of a job with other threads; return how many there were, when they have ended."""
+        cdef Job *job = <Job *>given
         cdef Helper others[MOST_HELPERS]
         cdef Py_ssize_t pointers = self.places_count * sizeof(void *)
         cdef Py_ssize_t each = pointers + self.count + 64 + self.kept_count * self.block_bytes
@@ -482,8 +483,9 @@ cdef class Blockwise:
             free(others[i].now)
         return begun
 
-    cdef bint next_block(self, Job *job, char **bases, char **now, unsigned char *raised) noexcept nogil:
+    cdef bint next_block(self, void *given, char **bases, char **now, unsigned char *raised) noexcept nogil:
         """Compute the next block that nobody has; False where there is none."""
+        cdef Job *job = <Job *>given
         cdef Py_ssize_t b, across = (self.inner + job.columns - 1) // job.columns, row, column
         if job.lock != NULL:
             PyThread_acquire_lock(job.lock, WAIT_LOCK)
