@@ -8,6 +8,7 @@ dtypes, never values; the operator and the argument are also in the fields `oper
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import local
+from typing import NoReturn
 
 
 class DispatchError(RuntimeError):
@@ -279,3 +280,9 @@ def check_flag(value: object, name: str) -> bool:
     if type(value).__name__ in ("bool", "bool_"):  # NumPy's, which this module does not import
         return bool(value)
     raise ArgumentError(f"{name} is True or False, and was given {kind_of(value)}.")
+
+
+def __getattr__(name: str) -> NoReturn:
+    known = [word for word, value in globals().items() if isinstance(value, type) and issubclass(value, DispatchError)]
+    advice = "" if name.startswith("_") else did_you_mean(name, known)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{advice}", name=name)

@@ -9,6 +9,7 @@ import numpy as np
 from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
+from ..core.wrong_calls import clear
 from ..errors import GradientError, check_function, kind_of
 from ..layers.autograd import TrackedTensor, protect, protect_argument, run_backward
 from ..layers.derivatives import zeros
@@ -25,6 +26,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: Literal[Fal
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: Literal[True]) -> tuple[Any, Any, Any]: ...
 @overload
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> Any: ...
+@clear
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Compute `f(*primals)`, and the product of the Jacobian with tangents: how the result changes as the arguments move.
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..core import Level, Tensor, check_open
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
+from ..core.wrong_calls import clear
 from ..errors import BatchingError, ConversionError, GradientError, check_function, kind_of
 from ..layers.autograd import Leaf, run_backward
 from ..layers.derivatives import Layout, zeros
@@ -26,6 +27,7 @@ from .reverse_mode import TapedArguments, edges_at
 from .structures import beside, flattened, layout_of
 
 
+@clear
 def jacrev(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable[..., Any]:
@@ -69,6 +71,7 @@ def jacrev(
     return _by_rows("jacrev", f, argnums, has_aux, chunk_size)
 
 
+@clear
 def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, randomness: str = "error") -> Callable[..., Any]:
     """Return a function that computes the Jacobian of `f` by columns: one tangent for each element of the arguments.
 
@@ -101,6 +104,7 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, r
     return _by_columns("jacfwd", f, argnums, has_aux, randomness)
 
 
+@clear
 def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """Return a function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
 

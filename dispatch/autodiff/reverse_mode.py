@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import Level, Reopened, Tensor, is_array
 from ..core.pytree import unflatten
+from ..core.wrong_calls import clear
 from ..errors import GradientError, check_function, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
@@ -19,6 +20,7 @@ Pullback = Callable[[Any], tuple[Any, ...]]
 NAMES = "the cotangent", "the result"
 
 
+@clear
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return a function that computes the gradient of `f`, which returns one number.
 
@@ -57,6 +59,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     return _gradient_of(f, argnums, has_aux, with_value=False)
 
 
+@clear
 def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes the value of `f` and its gradient, in one run of `f`.
 
@@ -146,6 +149,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: Literal[False] = False) -
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: Literal[True]) -> tuple[Any, Pullback, Any]: ...
 @overload
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
+@clear
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Compute `f(*primals)`, and return with it a function that multiplies a cotangent by the transposed Jacobian.
 
@@ -193,10 +197,12 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)
         out, aux = left(result, level), left(aux, level) if has_aux else None
 
-    def pullback(cotangent: Any, /, *more: Any) -> tuple[Any, ...]:
-        if more:
+    def pullback(*cotangents: Any) -> tuple[Any, ...]:
+        if len(cotangents) != 1:
             what = "one of the structure of the result: a tuple for a tuple"
-            raise GradientError(f"vjp: the pullback takes one cotangent, and {1 + len(more)} were given. Give {what}.")
+            given = f"{len(cotangents)} were" if cotangents else "none was"
+            raise GradientError(f"vjp: the pullback takes one cotangent, and {given} given. Give {what}.")
+        (cotangent,) = cotangents
         seeds = fitted(cotangent, out, layouts, "vjp", NAMES)
         with Reopened(level):
             grads: tuple[Any, ...] = taped.gradients(run_backward(edges, seeds, level, True, False))

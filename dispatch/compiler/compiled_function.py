@@ -17,6 +17,7 @@ import numpy as np
 from ..core.collector import collector_paused
 from ..core.program import Program
 from ..core.source import levels_out, raised_at
+from ..core.wrong_calls import Attributes, clear
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import (
     DefinitionError,
@@ -47,7 +48,7 @@ KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
 
 
-class Compiled(Caller):
+class Compiled(Attributes, Caller):
     """A compiled function, as `compile` returns it.
 
     Attributes
@@ -321,6 +322,7 @@ def said(error: Exception) -> str:
     return f"{line}: {text}"
 
 
+@clear
 def compile(  # noqa: A001  torch's name
     f: Callable[..., Any] | None = None,
     *,

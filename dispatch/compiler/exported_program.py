@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import check_data, device_of
 from ..core.pytree import items_of, rebuilt, steps
+from ..core.wrong_calls import Attributes, clear
 from ..dispatcher.printing import describe_value
 from ..errors import GraphError, check_function, did_you_mean, kind_of
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, dead_code, nodes_in, reinplace
@@ -28,7 +29,7 @@ from .trace_function import make_fx
 NOTE = "exported"  # of a graph: what makes a program of it
 
 
-class ExportedProgram:
+class ExportedProgram(Attributes):
     """A function that was traced once, with everything that another process needs to run it; `dispatch.export` makes it.
 
     It is called like the function. Arrays must have the shapes and dtypes of the example, and other arguments its values. An
@@ -64,6 +65,8 @@ class ExportedProgram:
     __slots__ = ("_run", "graph", "parameters", "versions")
 
     def __init__(self, graph: Graph) -> None:
+        if not isinstance(graph, Graph):
+            raise GraphError(f"an ExportedProgram is made by export(f, args) or load(file), and {kind_of(graph)} was given.")
         note = graph.notes.get(NOTE)
         if not isinstance(note, dict) or note.keys() != {"parameters", "versions"}:
             raise GraphError(
@@ -158,6 +161,7 @@ class ExportedProgram:
         return str(self.graph)
 
 
+@clear
 def export(
     f: Callable[..., Any],
     args: tuple[Any, ...],
@@ -313,6 +317,7 @@ def traced(f: Callable[..., Any], values: tuple[Any, ...], mode: str) -> Graph:
     return apply(graph, dead_code, common_subexpressions, reinplace)
 
 
+@clear
 def load(file: File) -> ExportedProgram:
     """Return the program that `ExportedProgram.save` wrote to a file. Reading never runs code from the file.
 

@@ -21,6 +21,7 @@ from ..core import (
 )
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
+from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
@@ -36,6 +37,7 @@ RUN_ONCE = (GeneratorType, CoroutineType, AsyncGeneratorType)
 ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
 
 
+@clear
 def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., Graph]:
     """Return a function that runs `f` and returns its operator calls as a graph.
 

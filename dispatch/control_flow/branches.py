@@ -7,6 +7,7 @@ import numpy as np
 
 from ..core import Tensor, active_mode
 from ..core.pytree import mapped
+from ..core.wrong_calls import clear
 from ..layers.trace import TRACE
 from ..operators.registry import ops
 from .carries import Given, filled, in_order, same_structure
@@ -19,6 +20,7 @@ def ordered(out: Any) -> Any:
     return in_order(out) if type(out) is np.ndarray or isinstance(out, np.generic) else mapped(in_order, out)
 
 
+@clear
 def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
     """Return `true(*operands)` where a condition holds, and `false(*operands)` where it does not.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.pytree import leaves
+from ..core.wrong_calls import clear
 from ..errors import ControlFlowError, check_flag, kind_of
 from ..operators.registry import ops
 from ..symbolic import SymInt
@@ -18,6 +19,7 @@ from .tracing import Function, Like, Traced, item_like, trace
 from .words import condition_refused, functions_refused, layout_text, not_a_pair, path_to
 
 
+@clear
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -165,6 +167,7 @@ def near_root(n: int) -> int:
     return min(near, key=lambda k: abs(k - root), default=root)
 
 
+@clear
 def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001  JAX's name, and torch's
     """Call a function for each item of arrays along their first axis, one after the other, and stack the results.
 
@@ -199,6 +202,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001  JAX's name, and
     return scan(lambda carry, x: (None, f(x)), None, xs)[1]
 
 
+@clear
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """Run `carry = body(i, carry)` for i from `lower` up to `upper`, and return the last carry.
 
@@ -273,6 +277,7 @@ def _bound(x: Any) -> Any:
         raise ControlFlowError(f"fori_loop: a bound is a whole number, and was given as {kind_of(x)}.") from None
 
 
+@clear
 def while_loop(
     cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *, max_steps: int | None = None
 ) -> Any:

@@ -35,7 +35,8 @@ from types import GenericAlias
 
 import numpy as np
 
-from ..errors import DefinitionError, did_you_mean, kind_of
+from ..errors import ArgumentError, DefinitionError, kind_of
+from .wrong_calls import instead_of
 from .tensor import seen_through
 
 cdef extern from *:
@@ -275,8 +276,11 @@ cdef class OpOverload:
     np::add(Tensor x, Tensor y) -> Tensor
     """
 
-    def __cinit__(self, Definition definition not None, Hooks hooks not None):
+    def __cinit__(self, definition=None, hooks=None, *more):
         self.slot = call
+        if not isinstance(definition, Definition) or not isinstance(hooks, Hooks):
+            raise ArgumentError(
+                "an OpOverload is made by custom_op or Library.define, and found by its name: dispatch.ops.namespace.name.")
         self.definition, self.hooks, self.epoch = definition, hooks, 1
 
     def __call__(self, *args, **keywords):
@@ -511,7 +515,10 @@ cdef class OpOverload:
         self.definition.table.add(registration)
         return registration
 
-    def unregister(self, Registration registration not None):
+    def __getitem__(self, key):
+        raise ArgumentError(f"{self.name}[...] was asked for, and an operator is called: {self.definition.schema.name}(...).")
+
+    def unregister(self, registration):
         """Remove a registration. The one that it had replaced runs again.
 
         Parameters
@@ -519,6 +526,10 @@ cdef class OpOverload:
         registration : Registration
             What `register` or `register_at` returned.
         """
+        if not isinstance(registration, Registration):
+            raise DefinitionError(
+                f"{self.name}: unregister takes what op.register returned, and was given {kind_of(registration)}. Register another "
+                "rule, which takes the place of the one before; or register in a Library, and call its destroy().")
         self.definition.table.remove(registration)
 
     def fallthrough(self, keys):
@@ -565,8 +576,8 @@ cdef class OpOverload:
                 return found
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
-        near = "" if name.startswith("_") else did_you_mean(name, self.hooks.names(self))
-        raise AttributeError(f"{self.name} has no attribute {name!r}.{near}")
+        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, self.hooks.names(self))
+        raise AttributeError(f"{self.name} has no attribute {name!r}.{advice}")
 
     def __dir__(self):
         return self.hooks.names(self)

@@ -383,7 +383,9 @@ def _as_wanted(result: Return, output: Any) -> str:
         return f" Item {i} is {describe_value(item)}.{_returned(advice_for(item, f'result[{i}]', hinted=False))}"
     if result.type != TENSOR:
         plain = result.type in NUMBERS_AND_TEXT and output is not None
-        return f"{found}." if plain and (found := number_advice(str(result.type), output, "result")) else ""
+        if plain and (found := number_advice(str(result.type), output, "result")):
+            return f"{found}."
+        return _inside(result.type, output)
     if line := line_for(output, "result"):
         return f" Return {line}."
     if isinstance(output, tuple) and len(output) > 1 and all(isinstance(x, (np.ndarray, Tensor)) for x in output):
@@ -393,6 +395,35 @@ def _as_wanted(result: Return, output: Any) -> str:
     numbers = isinstance(output, (int, float, complex, list, tuple))
     plain = numbers and all(isinstance(x, (int, float, complex)) for x in leaves(output))
     return " Return np.asarray(result)." if plain else "" if numbers else _returned(advice_for(output, "result", hinted=False))
+
+
+def _inside(kind: Type, output: Any) -> str:
+    """What to return where a kernel returned another container than its schema says, or one with another item in it."""
+    if isinstance(kind, OptionalOf):
+        return _inside(kind.element, output) if kind.element != TENSOR else " Return np.asarray(result), or None."
+    if isinstance(kind, ListOf):
+        return " Return a list of arrays: list(result)." if kind.element == TENSOR else f" Return a list of {kind.element}."
+    if isinstance(kind, DictOf):
+        if not isinstance(output, dict):
+            return f" Return a dict of {kind.value} by {kind.key}."
+        for key, value in output.items():
+            if not isinstance(key, str if str(kind.key) == "str" else int):
+                return f" A key of it is {describe_value(key)}, and keys are {kind.key}."
+            if kind.value == TENSOR and not isinstance(value, (np.ndarray, np.generic, Tensor)):
+                line = _returned(advice_for(value, f"result[{key!r}]", hinted=False))
+                return f" Its item {key!r} is {describe_value(value)}.{line}"
+        return ""
+    if isinstance(kind, ClassType):
+        word = str(kind).rpartition(".")[2]
+        if type(output).__name__ != word:
+            return f" Return {word}(**result)." if isinstance(output, dict) else f" Return an instance of {word}."
+        for field, value in vars(output).items() if hasattr(output, "__dict__") else ():
+            if isinstance(value, (list, tuple)):
+                return f" Its field {field!r} is {describe_value(value)}. Write np.asarray(...) around it."
+        return f" A field of it holds another type than {word} says."
+    if kind in (FLOAT, INT, COMPLEX, BOOL) and isinstance(output, np.ndarray):
+        return " Return a number, or hint the result: -> np.ndarray."
+    return ""
 
 
 def _returned(line: str) -> str:

@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
 from ..core import Definition, DispatchKey, OpOverload, key_of_rank
+from ..core.wrong_calls import block_function
 from ..errors import ArgumentError, kind_of
 from .explain import what_runs
 from .observer import Watcher, watchers
@@ -86,6 +87,7 @@ class CallLog(Watcher):
                 print("\n".join(map(str, lines)), file=self._file)
 
 
+@block_function
 def log_calls(file: TextIO | None = None) -> CallLog:
     """Return a `with` block that prints a line for each kernel that runs in this thread.
 
@@ -201,6 +203,7 @@ class Profile(Watcher):
         return f"<table><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>{''.join(lines)}</table>"
 
 
+@block_function
 def profile() -> Profile:
     """Return a `with` block that sums up the time of this thread's calls, by operator and key.
 

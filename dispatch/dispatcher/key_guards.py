@@ -1,7 +1,8 @@
 """Guards that exclude keys, include the key of modes, or turn a kernel off, for one thread and one `with` block."""
 
 from ..core import Definition, DispatchKey, ModeGuard, OpOverload, Registration, device_key
-from ..errors import DefinitionError, GuardError
+from ..core.wrong_calls import Block
+from ..errors import DefinitionError, GuardError, check_flag
 from .layer import key_of_name
 from .observer import Watcher, watchers
 
@@ -50,7 +51,7 @@ def layer_key(name: str | DispatchKey, what: str, *, transparent: bool = False) 
     return key
 
 
-class IncludeDispatchKeyGuard(ModeGuard):
+class IncludeDispatchKeyGuard(ModeGuard, metaclass=Block):
     """A `with` block in which each call of this thread runs the kernel at the key MODE, as if a mode were on.
 
     That is the kernel that the operator has there, or the fallback of the key; without either the next key below runs.
@@ -123,4 +124,4 @@ def _enabled_again(switch: KernelSwitch, registration: Registration) -> bool:
 def switch(op: OpOverload, device_type: str | tuple[str, ...] | list[str], enabled: bool = True) -> KernelSwitch:
     """`op.set_kernel_enabled`."""
     devices = (device_type,) if isinstance(device_type, str) else tuple(device_type)
-    return KernelSwitch(op, devices, enabled=enabled)
+    return KernelSwitch(op, devices, enabled=check_flag(enabled, "set_kernel_enabled: enabled"))

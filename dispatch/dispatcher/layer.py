@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, devices, set_layer
 from ..core.source import where
+from ..core.wrong_calls import VERBS_ELSEWHERE
 from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
 from ..schema.schema import Schema
 from ..schema.types import DEVICE, OptionalOf
@@ -167,8 +168,10 @@ def find_layer(name: str) -> Layer:
         return layers[name]
     except KeyError:
         known = ", ".join(sorted(layers))
+        verb = VERBS_ELSEWHERE.get(name)
+        advice = f" Write register_{verb}." if verb in layers or verb == "kernel" else did_you_mean(name, layers)
         raise LayerNotFoundError(
-            f"there is no layer named {name!r}, so no register_{name}.{did_you_mean(name, layers)} Layers: {known}."
+            f"there is no layer named {name!r}, so no register_{name}.{advice} Layers: {known}."
         ) from None
 
 
@@ -225,6 +228,11 @@ def names_of_keys() -> dict[str, DispatchKey]:
     return {key.name.lower(): key for key in DispatchKey} | TORCH_KEYS
 
 
+def _turned(given: object) -> str:
+    """What to write where a kernel stands in the place of a key."""
+    return " The key stands last: lib.impl(name, kernel, 'CPU')." if callable(given) else ""
+
+
 def key_of_name(name: str | DispatchKey) -> DispatchKey:
     """The key that a name means: of DispatchKey, in any case, torch's name for it, or a device's.
 
@@ -245,7 +253,7 @@ def key_of_name(name: str | DispatchKey) -> DispatchKey:
     if isinstance(name, DispatchKey):
         return name
     if not isinstance(name, str):
-        raise DefinitionError(f"a key is a DispatchKey, its name or a device's, and {kind_of(name)} was given.")
+        raise DefinitionError(f"a key is a DispatchKey, its name or a device's, and {kind_of(name)} was given.{_turned(name)}")
     found = devices().get(name, names_of_keys().get(name.lower()))
     if found is None:
         named = [key.name for key in DispatchKey if not key.name.startswith("BACKEND")]

@@ -23,9 +23,10 @@ from ..core import (
     seen_through,
     set_layer,
 )
+from ..core.wrong_calls import Block, in_block
 
 
-class Watcher(ModeGuard):
+class Watcher(ModeGuard, metaclass=Block):
     """A `with` block that watches this thread's calls.
 
     Attributes
@@ -52,6 +53,10 @@ class Watcher(ModeGuard):
     ) -> Any:
         """Run one step of a call, `proceed()`, and return its result."""
         return proceed()
+
+    def __call__(self, f: Any) -> Any:
+        """Return a function that runs `f` in the block: it is a decorator too."""
+        return in_block(lambda: self, f, self.__class__.__name__)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core import Hooks, OpOverload
 from ..core.lazy import LazyFunction
+from ..core.wrong_calls import unfit
 from ..errors import DispatchError
 from .call_errors import note, on_device, refused, refused_key, refused_output
 from .frameworks import taken_over
@@ -47,6 +48,10 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
             return attach(op, *args, **options)
         except DispatchError as error:
             raise error.with_traceback(None)  # noqa: B904  the user's line and this one say where: not what lies between
+        except TypeError as error:
+            if name not in documented or error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+        raise unfit(register, args, options)
 
     register.__name__ = f"register_{name}"
     if name in documented:

@@ -10,17 +10,20 @@ from typing import Any, Self
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
 from ..core.source import Line
-from ..errors import GraphError
+from ..core.wrong_calls import Attributes
+from ..errors import GraphError, kind_of
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
 
 
-class Body:
+class Body(Attributes):
     """The nodes of a graph in order, its inputs and its outputs. See `Graph`."""
 
     __slots__ = ("_before", "_names", "checks", "constants", "guards", "inputs", "nodes", "notes", "outputs", "symbols")
 
-    def __init__(self) -> None:
+    def __init__(self, *given: object) -> None:
+        if given:
+            raise GraphError(f"a graph is made by make_fx(f)(x) or Graph.load(file), and {kind_of(given[0])} was given.")
         self.nodes: list[Node] = []
         self.inputs: tuple[Any, ...] = ()
         self.outputs: Any = None

@@ -5,6 +5,7 @@ class of modes, or for arguments of one array class. The layer has no wrapper: i
 or the rule. A rule runs in place of the registered kernel, and where no rule applies, that kernel runs.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -66,6 +67,7 @@ class Mode(ModeBlock):
                 f"{cls.__qualname__} has a __torch_dispatch__, which nothing here calls. Name it __dispatch__: "
                 "def __dispatch__(self, op, types, args, kwargs)."
             )
+        _check_dispatch(cls)
         super().__init_subclass__(**options)
 
     def __dispatch__(self, op: OpOverload, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -85,6 +87,28 @@ class Mode(ModeBlock):
             The keyword-only arguments.
         """
         return op(*args, **kwargs)
+
+
+def _check_dispatch(cls: type[Mode]) -> None:
+    """Refuse a `__dispatch__` that a call cannot be handed to, where the class is defined."""
+    found = vars(cls).get("__dispatch__")
+    if found is None:
+        return
+    asked = "def __dispatch__(self, op, types, args, kwargs)"
+    if isinstance(found, (staticmethod, classmethod)) or not callable(found):
+        what = f"a {type(found).__name__}" if isinstance(found, (staticmethod, classmethod)) else kind_of(found)
+        raise DefinitionError(f"{cls.__qualname__}.__dispatch__ is {what}, and a call is handed to a method. Write {asked}.")
+    if inspect.iscoroutinefunction(found):
+        raise DefinitionError(f"{cls.__qualname__}.__dispatch__ is async: a call of it returns no result. Write {asked}.")
+    try:
+        inspect.signature(found).bind(*range(5))
+    except TypeError:
+        given = ", ".join(inspect.signature(found).parameters)
+        raise DefinitionError(
+            f"{cls.__qualname__}.__dispatch__ takes ({given}), and is called with five arguments. Write {asked}."
+        ) from None
+    except ValueError:  # of a callable without a signature
+        return
 
 
 class Rule:

@@ -1,10 +1,14 @@
 """ModeBlock: a mode as a `with` block, which several threads may share."""
 
 import threading
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
 
 from ..core import DispatchKey, ModeGuard
+from ..core.wrong_calls import Attributes, Block, in_block
 from ..errors import GuardError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Entered(threading.local):
@@ -14,7 +18,7 @@ class Entered(threading.local):
         self.guards: list[ModeGuard] = []
 
 
-class ModeBlock:
+class ModeBlock(Attributes, metaclass=Block):
     """The base of modes: `with mode:` turns it on in this thread, and a thread leaves only what it entered.
 
     Attributes
@@ -41,6 +45,11 @@ class ModeBlock:
         if not self._entered.guards:
             raise GuardError(f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread.")
         self._entered.guards.pop().__exit__(*exception)
+
+    def __call__(self, f: F) -> F:
+        """Return a function that runs `f` under the mode: it is a decorator too."""
+        found: F = in_block(lambda: self, f, type(self).__name__)
+        return found
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

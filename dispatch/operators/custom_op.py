@@ -13,6 +13,7 @@ import numpy as np
 from ..core import OpOverload, Residual
 from ..core.lazy import LazyFunction
 from ..core.source import caller
+from ..core.wrong_calls import clear
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
@@ -171,8 +172,14 @@ def custom_op(
         raise error.with_traceback(None)  # noqa: B904  as below
 
 
-def _defined(name: str, options: Any, fn: Function) -> OpOverload:
+def _defined(name: str, options: Any, /, *fns: Function) -> OpOverload:
     """Define, and show of a refusal the user's line and this one: what lies between says nothing to who reads it."""
+    if len(fns) != 1:
+        raise DefinitionError(
+            f"{name}: what custom_op returned without a function is a decorator, and takes the function alone; it was given "
+            f"{len(fns) or 'nothing'}. Write it above the function, @custom_op({name!r}, mutates_args=())."
+        )
+    (fn,) = fns
     try:
         return _define(name, fn, *options)
     except DispatchError as error:
@@ -187,6 +194,7 @@ def _without_default(function: Any) -> None:
 
 
 _without_default(custom_op)
+custom_op = clear(custom_op, short=True)  # type: ignore[assignment]
 
 
 def _define(

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 from ..core import DispatchKey, OpOverload
 from ..core.source import caller
+from ..core.wrong_calls import clear
 from ..dispatcher.layer import key_of_name
 from ..errors import DefinitionError, kind_of
 from ..schema.tags import Tag
@@ -57,6 +58,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Tag 
 @overload
 def define(qualname: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]: ...
 @or_of_library(define_in)
+@clear
 def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> Any:
     """Define an operator by its schema, without a kernel.
 
@@ -116,6 +118,7 @@ def impl(qualname: str | OpOverload, types: Types, func: F, *, lib: Library | No
 @overload
 def impl(qualname: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]: ...
 @or_of_library(impl_in)
+@clear
 def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None = None) -> Any:
     """Register a kernel of an operator, for devices or at keys.
 
@@ -174,6 +177,7 @@ def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None =
     return func
 
 
+@clear
 def impl_abstract(qualname: OpOverload | str, func: Function | None = None, *, lib: Library | None = None) -> Any:
     """Register a fake rule: the old name of `register_fake`, which torch keeps too. It warns.
 

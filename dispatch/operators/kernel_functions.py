@@ -133,7 +133,7 @@ def made_of(x: Any) -> str:
         return f" Write from_ufunc({x.__name__}), which makes an operator of a ufunc."
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
-    if callable(x) and not inspect.isclass(x):
+    if inspect.isroutine(x) or (callable(x) and not inspect.isclass(x) and type(x).__name__ != "Namespace"):
         name = str(getattr(x, "__name__", "f"))
         return f' Make one of it: custom_op("mylib::{name if name.isidentifier() else "f"}", f, mutates_args=()).'
     return ""

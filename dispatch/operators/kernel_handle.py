@@ -4,6 +4,7 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, fallthrough_kernel
 from ..core.source import where
+from ..core.wrong_calls import clear
 from ..dispatcher.layer import key_of_name
 from ..errors import DefinitionError, LibraryError, NoKernelError
 from .register import resolve
@@ -51,6 +52,7 @@ class KernelFunction:
         return f"<kernel of {self.op_handle.name} at {self.key}: {where(self._registration.rule)}>"
 
 
+@clear
 def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelFunction:
     """Return a handle to the kernel that an operator has at a key.
 

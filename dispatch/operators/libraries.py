@@ -3,6 +3,7 @@
 Everything registered through a library stays until the library is destroyed or its `with` block ends, whatever happens to
 the name of the library. Registrations at a key are a stack: removing one brings back the one below. A kernel for an
 operator that is not defined yet waits for the definition.
+More than 350 lines: each registration can be refused in several ways, with words for each.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +13,11 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
+from ..core.wrong_calls import Attributes, Block, clear
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.call_errors import refused_output
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
+from ..dispatcher.rule_parameters import check_kernel_parameters
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
@@ -42,7 +45,7 @@ class Waiting:
             self.library.keep(op, register_at(op, self.key, self.fn, keyed=self.keyed))
 
 
-class Library:
+class Library(Attributes, metaclass=Block):
     """Definitions and kernels that are removed together, by `destroy()` or at the end of a `with` block.
 
     Parameters
@@ -71,6 +74,7 @@ class Library:
     array([0.5, 0.5])
     """
 
+    @clear
     def __init__(self, ns: str, kind: str, dispatch_key: str | DispatchKey = "") -> None:
         module, place = caller()
         if not isinstance(ns, str):
@@ -188,6 +192,8 @@ class Library:
             op = op_name if isinstance(op_name, OpOverload) else known(name)
             if op is not None and key.is_backend:
                 check_choosable(op.schema, key.name)
+                if not with_keyset and fn is not fallthrough_kernel:
+                    check_kernel_parameters(op, fn)
             held = op.table.live(key) if op is not None else None
             if held is not None and not allow_override:
                 raise LibraryError(

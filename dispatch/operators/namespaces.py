@@ -5,7 +5,7 @@ as `op(x)`; with several it is an `Operator`, which finds the overload whose typ
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
 from ..errors import OperatorNotFoundError, did_you_mean
@@ -152,6 +152,22 @@ class Namespace:
             f'Library("{self._name}", "FRAGMENT"), and call its destroy().'
         )
 
+    def __call__(self, *_args: Any, **_keywords: Any) -> NoReturn:
+        raise OperatorNotFoundError(f"ops.{self._name} is a namespace, and was called. Call an operator: {self._shown()}.")
+
+    def __getitem__(self, name: object) -> NoReturn:
+        call = f"ops.{self._name}.{name}" if isinstance(name, str) and name.isidentifier() else self._shown()
+        raise OperatorNotFoundError(
+            f"ops.{self._name} is a namespace, and takes no [...]. Write {call}, or getattr(ops.{self._name}, name) for a text."
+        )
+
+    def __contains__(self, op: object) -> bool:
+        """Whether it has an operator, or one of a name."""
+        return op in dir(self) if isinstance(op, str) else any(op is each for each in self)
+
+    def _shown(self) -> str:
+        return f"ops.{self._name}.{next(iter(dir(self)), 'name')}(...)"
+
     def __iter__(self) -> Iterator[OpOverload]:
         self._complete()
         return (op for operator in list(self._operators.values()) for op in operator._overloads)
@@ -204,6 +220,22 @@ class Namespaces:
             f"the namespace {name!r} cannot be deleted: its operators go with the libraries that defined them. Call the "
             "libraries' destroy()."
         )
+
+    def __call__(self, *_args: Any, **_keywords: Any) -> NoReturn:
+        raise OperatorNotFoundError("ops holds operators by name, and was called. Write ops.namespace.name(...).")
+
+    def __getitem__(self, name: object) -> NoReturn:
+        parts = str(name).replace("::", ".")
+        plain = isinstance(name, str) and all(map(str.isidentifier, parts.split(".")))
+        call = f"ops.{parts}" if plain else "ops.namespace.name"
+        raise OperatorNotFoundError(f"ops takes no [...]. Write {call}, or getattr(getattr(ops, namespace), name) for texts.")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a namespace, or an operator of a name like `"ns::name"`."""
+        if not isinstance(name, str):
+            return any(name is op for op in self)
+        namespace, _, word = name.partition("::")
+        return namespace in self._namespaces and (not word or word in self._namespaces[namespace])
 
     def __iter__(self) -> Iterator[OpOverload]:
         return (op for namespace in list(self._namespaces.values()) for op in namespace)

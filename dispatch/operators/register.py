@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
+from ..core.wrong_calls import clear
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..errors import ArgumentError, DefinitionError, did_you_mean, kind_of
@@ -62,6 +63,7 @@ def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: An
     return given[-1]
 
 
+@clear
 def register_kernel(
     op: OpOverload | str,
     device_types: str | Sequence[str] | None,
@@ -121,6 +123,7 @@ def register_kernel(
     return _attach("kernel", op, lib, func, device_types, workers=workers)
 
 
+@clear
 def register_fake(
     op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None, allow_override: bool = True
 ) -> Any:
@@ -176,6 +179,7 @@ def register_fake(
     return _attach("fake", op, lib, func)
 
 
+@clear
 def register_autograd(
     op: OpOverload | str,
     backward: Function | None = None,
@@ -282,6 +286,7 @@ def register_autograd(
     return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, opaque=opaque, **given)
 
 
+@clear
 def register_jvp(
     op: OpOverload | str, rule: Function | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
 ) -> Any:
@@ -333,6 +338,7 @@ def register_jvp(
     return _attach("jvp", op, lib, rule, opaque=opaque)
 
 
+@clear
 def register_dispatch(
     op: OpOverload | str, cls_or_mode: type, func: Function | None = None, /, *, lib: Keeper | None = None
 ) -> Any:
@@ -377,6 +383,7 @@ def register_dispatch(
     return _attach("dispatch", op, lib, func, cls_or_mode)
 
 
+@clear
 def register_vmap(
     op: OpOverload | str, func: Function | str | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
 ) -> Any:

@@ -40,6 +40,10 @@ def show(hint: object) -> str:
         return hint
     if isinstance(hint, ForwardRef):
         return hint.__forward_arg__
+    if isinstance(hint, (np.ndarray, list, tuple)):  # values, which compare element by element or hold classes
+        return "an array" if isinstance(hint, np.ndarray) else _shown_parts(hint)
+    if isinstance(hint, types.FunctionType):
+        return f"{hint.__name__} (a function)"
     for alias in ("ArrayLike", "DTypeLike"):  # unions of a page's length, of a module that whoever uses them has imported
         if "numpy.typing" in sys.modules and hint == getattr(sys.modules["numpy.typing"], alias):
             return f"numpy.typing.{alias}"
@@ -50,8 +54,20 @@ def show(hint: object) -> str:
     return repr(hint)
 
 
+def _shown_parts(hint: "list[object] | tuple[object, ...]") -> str:
+    inside = ", ".join(map(show, hint))
+    return f"[{inside}]" if isinstance(hint, list) else f"({inside})"
+
+
 def nearest(hint: object) -> str:
     """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
+    if isinstance(hint, np.ndarray) or getattr(hint, "__name__", "") in ("tensor", "Tensor"):
+        return "np.ndarray"
+    if isinstance(hint, (list, tuple)) and hint:
+        word = "list" if isinstance(hint, list) else "tuple"
+        return f"{word}[{', '.join('np.ndarray' if part is np.ndarray else show(part) for part in hint)}]"
+    if isinstance(hint, (bool, int, float, str)):
+        return type(hint).__name__
     root = typing.get_origin(hint) or hint
     for known, meant in _MEANT:
         if root is known:

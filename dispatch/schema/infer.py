@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.source import innermost, where
+from ..core.wrong_calls import clear
 from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of
 from .defaults import accept, spell
 from .dimensions import Places, Tree
@@ -110,6 +111,7 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
     return schema
 
 
+@clear
 def infer_schema(
     fn: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Tag | Iterable[Tag] = ()
 ) -> str:

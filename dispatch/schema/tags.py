@@ -18,8 +18,17 @@ class _Tags(EnumMeta):
     def __getattr__(cls, name: str) -> Any:
         if name in cls.__members__:  # of CPython 3.11, which looks members up here
             return cls.__members__[name]
-        known = did_you_mean(name, cls.__members__) or f" Tags: {', '.join(cls.__members__)}."
-        raise AttributeError(f"there is no tag {name!r}.{known}", name=name, obj=cls)
+        raise AttributeError(_no_tag(name), name=name, obj=cls)
+
+    def __getitem__(cls, name: str) -> Any:
+        if name not in cls.__members__:
+            raise DefinitionError(_no_tag(name))
+        return super().__getitem__(name)
+
+
+def _no_tag(name: object) -> str:
+    known = did_you_mean(str(name), Tag.__members__) or f" Tags: {', '.join(Tag.__members__)}."
+    return f"there is no tag {name!r}.{known}"
 
 
 class Tag(Enum, metaclass=_Tags):
@@ -48,6 +57,12 @@ class Tag(Enum, metaclass=_Tags):
     dynamic_output_shape = "the shape of the result depends on an array's data"
     maybe_aliasing_or_mutating = "the schema does not say all that is shared or written"
     core = "belongs to the small set that others are built of"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        if isinstance(value, str) and value in cls.__members__:
+            raise DefinitionError(f"there is no tag {value!r} by value: values say what a tag means. Write Tag.{value}.")
+        raise DefinitionError(_no_tag(value))
 
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.pytree import items_of, steps
+from ..core.wrong_calls import clear
 from ..dispatcher.printing import describe_value
 from ..errors import ArgumentError, kind_of
 from ..layers.autograd import TrackedTensor
@@ -41,6 +42,7 @@ def tolerance(*dtypes: np.dtype[Any], rtol: float | None = None, atol: float | N
     return max(_BY_PRECISION.get(d.char, _DOUBLE) if d.kind in "fc" else _EXACT for d in dtypes)
 
 
+@clear
 def assert_close(
     actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True
 ) -> None:

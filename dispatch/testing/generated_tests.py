@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core import OBSERVE, Definition, OpOverload, Setting, Tensor, Without, setting
 from ..core.pytree import field_names, items_of
+from ..core.wrong_calls import clear
 from ..dispatcher.observer import Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean
 from ..layers.autograd import TrackedTensor
@@ -223,6 +224,7 @@ def repro(op: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], util: str
     return "\n".join(lines)
 
 
+@clear
 def generate_opcheck_tests(
     testcase: C,
     namespaces: Sequence[str],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import ground
+from ..core.wrong_calls import clear
 from ..errors import ArgumentError, GradcheckError, kind_of
 from ..layers.autograd import TrackedTensor, track
 from .closeness import tolerance
@@ -15,6 +16,7 @@ from .numerical_jacobian import Probe, compare, gradients, random_like
 Function = Callable[..., Any]
 
 
+@clear
 def gradcheck(
     f: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
 ) -> bool:
@@ -72,6 +74,7 @@ def gradcheck(
     return found is None
 
 
+@clear
 def gradgradcheck(
     f: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
 ) -> bool:

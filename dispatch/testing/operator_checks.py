@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import OpOverload, check_data, device_of
 from ..core.pytree import leaves
+from ..core.wrong_calls import clear
 from ..errors import ArgumentError, check_flag, did_you_mean, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.register import resolve
@@ -43,6 +44,7 @@ _CHECKS: dict[str, Callable[[Case, Findings, Options], object]] = {
 }
 
 
+@clear
 def opcheck(
     op: OpOverload | str,
     args: Sequence[Any],

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..dispatcher.printing import escape
-from ..errors import OpCheckError
+from ..errors import OpCheckError, did_you_mean
 from .child_process import portable
 
 SUCCESS = "SUCCESS"
@@ -82,6 +82,9 @@ class Report(Mapping[str, "str | OpCheckError"]):
         self._runs = {name: findings.runs for name, findings in found.items()}
 
     def __getitem__(self, name: str) -> "str | OpCheckError":
+        if name not in self._outcomes:
+            near = did_you_mean(str(name), self._outcomes)
+            raise KeyError(f"no check {name!r} was run.{near} Checks: {', '.join(self._outcomes)}.")
         return self._outcomes[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..core import OpOverload
 from ..core.optional import require
+from ..core.wrong_calls import clear
 from ..operators.register import resolve
 from ..schema.bounds import Bounds
 from ..schema.types import Base
@@ -17,6 +18,7 @@ FAR = 100.0  # how far from zero values are, where no hint says more
 SEEDS = 2**32 - 1
 
 
+@clear
 def sample_strategy(op: OpOverload | str) -> Any:
     """Return a Hypothesis strategy of an operator's samples: what `samples` makes, drawn and shrunk by Hypothesis.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import OpOverload
 from ..core.pytree import leaves
+from ..core.wrong_calls import clear
 from ..dispatcher.printing import brief
 from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators.register import SampleFunction, resolve
@@ -68,6 +69,7 @@ class Sample(NamedTuple):
     gradients: str = "compare"
 
 
+@clear
 def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     """Make arguments for an operator: its own samples, or from its schema and hints of several guesses what its kernel accepts.
 

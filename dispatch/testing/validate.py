@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import OBSERVE, Definition, DispatchKey, OpOverload, Without, active_modes, device_of, share_memory
 from ..core.pytree import leaves, mapped, paths
+from ..core.wrong_calls import block_function
 from ..dispatcher.observer import Watcher, watchers
 from ..dispatcher.printing import brief, place_of
 from ..errors import ArgumentError, DataDependentError, NoRuleError, OutputError, did_you_mean, kind_of
@@ -230,6 +231,7 @@ def _share(x: Any, y: Any) -> bool:
     return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and share_memory(x, y)
 
 
+@block_function
 def validate(level: str) -> Validation:
     """Return a `with` block that sets how much of this thread's calls is checked.
 

@@ -412,12 +412,12 @@ def test_an_operator_that_was_not_made_is_no_crash():
     with pytest.raises(TypeError):
         OpOverload.__new__(OpOverload)()
     for parts in ({"definition": None, "hooks": scale.hooks}, {"definition": scale.definition, "hooks": None}):
-        with pytest.raises(TypeError, match=r"must not be None|got NoneType"):
+        with pytest.raises(TypeError, match="an OpOverload is made by custom_op"):
             OpOverload(**parts)
 
 
 def test_an_operator_is_made_whole_or_not_at_all():
-    with pytest.raises(TypeError, match="__cinit__"):
+    with pytest.raises(TypeError, match="an OpOverload is made by custom_op"):
         OpOverload.__new__(OpOverload)
 
 

@@ -5,7 +5,7 @@ without a line was recorded before.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ...core import OBSERVE, Definition, DispatchKey, OpOverload, Tensor, active_mode, key_of_rank
 from ...core.pytree import leaves
 from ...core.source import line
+from ...core.wrong_calls import in_block
 from ...dispatcher.observer import Watcher, watchers
 from ...errors import ArgumentError, GradientError, check_flag, kind_of
 from .backward_graph import Node, next_order
@@ -72,12 +73,8 @@ class detect_anomaly(Watcher):
         return out
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(f)
-        def decorated(*args: Any, **keywords: Any) -> Any:
-            with detect_anomaly(self.check_nan):
-                return f(*args, **keywords)
-
-        return decorated
+        found: Callable[..., Any] = in_block(lambda: detect_anomaly(self.check_nan), f, "detect_anomaly")
+        return found
 
 
 class Checked(dict[Node, tuple[Any, Any]]):

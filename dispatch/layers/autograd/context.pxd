@@ -7,6 +7,7 @@ cdef class Context(Node):
     cdef int form                           # of `saved`: NOTHING_SAVED, PLAIN or ANY
     cdef bint recording                     # whether the backward that runs makes a graph
     cdef bint materialize
+    cdef bint closed                        # whether setup_context has run
     cdef bint multiple                      # whether the operator has several outputs, or lists of them
     cdef readonly tuple layouts             # of those; no edges, which refer to this node
     cdef public object residual

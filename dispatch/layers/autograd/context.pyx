@@ -17,6 +17,7 @@ from ...errors import GradientError, check_flag, kind_of
 from .backward_graph import released
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import Kept, protect
+from .wrong_contexts import OWN, in_backward, no_items, own_attribute
 from .tensor import TrackedTensor
 
 cnp.import_array()
@@ -63,7 +64,15 @@ cdef class Context(Node):
                 f"{self.op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.",
                 operator=self.op.name,
             )
+        if name in OWN:
+            raise own_attribute(self.op, name)
         PyObject_GenericSetAttr(self, name, value)
+
+    def __getitem__(self, key):
+        raise no_items(self.op, key, "was asked for")
+
+    def __setitem__(self, key, value):
+        raise no_items(self.op, key, "was set")
 
     @property
     def needs_input_grad(self):
@@ -82,6 +91,8 @@ cdef class Context(Node):
         ----------
         *tensors : array, None, or a list, dict or record of these
         """
+        if self.closed:
+            raise in_backward(self.op, "save_for_backward")
         if self.form != NOTHING_SAVED:
             raise GradientError(
                 f"{self.op.name}: save_for_backward was called a second time, and keeps the arrays of one call. Give it all of "
@@ -114,6 +125,8 @@ cdef class Context(Node):
         *outputs : Tensor
             Outputs, as `setup_context` got them. Integers and bools need not be named: they have no gradient anyway.
         """
+        if self.closed:
+            raise in_backward(self.op, "mark_non_differentiable")
         numbers = [number_of(self, x) for x in outputs if not hasattr(x, "dtype") or inexact_layout(x) is not None]
         if -1 in numbers:
             raise GradientError(
@@ -131,6 +144,8 @@ cdef class Context(Node):
         value : bool
             True for zeros, the default.
         """
+        if self.closed:
+            raise in_backward(self.op, "set_materialize_grads")
         self.materialize = check_flag(value, "set_materialize_grads")
 
     cdef dict attributes(self):

@@ -36,12 +36,21 @@ def is_given(source: Any) -> bool:
     return source is not None and source is not False
 
 
+BACKWARDS = ("backward", "bwd", "vjp", "fn", "func", "rule")  # what others call it
+
+
 def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any], opaque: bool | None = None) -> Form:
     """The one derivative that a call of `register_autograd` gives, where it is not a backward alone.
 
     `rule` is the backward, if there is one too: it may stand beside `linear=`, as the transpose.
     """
-    for name in given:
+    for name, value in given.items():
+        if name in BACKWARDS and callable(value):
+            raise DefinitionError(
+                f"{op.name}: register_autograd takes the backward by position, and {name}= was given. Write "
+                "register_autograd(backward, setup_context=setup_context).",
+                operator=op.name,
+            )
         if name not in makers:
             raise DefinitionError(
                 f"{op.name}: register_autograd has no keyword {name!r}.{did_you_mean(name, makers)} Sources of a derivative: "

@@ -4,11 +4,11 @@
 larger level and records, so that a gradient computed inside a `no_grad` block is not zero without a word.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
 from ...core import DispatchKey, Setting, newest_level, setting
+from ...core.wrong_calls import Block, in_block
 from ...errors import ArgumentError, check_flag, kind_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ def outside_rules() -> Setting:
     return Setting(AUTOGRAD, Quiet(found.up_to, found.levels))
 
 
-class set_grad_enabled:
+class set_grad_enabled(metaclass=Block):
     """A `with` block, or a decorator, that turns recording on or off.
 
     Parameters
@@ -98,12 +98,8 @@ class set_grad_enabled:
         self._entered.pop().__exit__(*exception)
 
     def __call__(self, f: F) -> F:
-        @functools.wraps(f)
-        def decorated(*args: Any, **keywords: Any) -> Any:
-            with set_grad_enabled(self.enabled):
-                return f(*args, **keywords)
-
-        return decorated  # type: ignore[return-value]
+        found: F = in_block(lambda: set_grad_enabled(self.enabled), f, type(self).__name__)
+        return found
 
 
 def bare(cls: type[set_grad_enabled], f: Any) -> Any:

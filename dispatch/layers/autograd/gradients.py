@@ -5,6 +5,7 @@ from typing import Any
 from ...core import check_open
 from ...core.array_memory import owned
 from ...core.pytree import leaves, mapped
+from ...core.wrong_calls import clear
 from ...errors import GradientError, check_flag, kind_of
 from ..derivatives import zeros
 from .backward_graph import Leaf, Output
@@ -14,6 +15,7 @@ from .tensor import TrackedTensor, add_at, checked_inputs, path_of, seed_of
 from .visualize import kept_bytes, nodes_from
 
 
+@clear
 def grad(
     outputs: Any,
     inputs: Any,

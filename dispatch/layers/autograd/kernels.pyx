@@ -31,7 +31,7 @@ from .residuals import is_differentiated, levels_of, reading_residuals, secret_k
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect, protect_large
 from .tensor import TrackedTensor as Tracked
-from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
+from .user_rules import check_nothing, checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
 
 cnp.import_array()
 
@@ -258,19 +258,23 @@ def user_kernel(op not None, rule not None, whole not None):
         if keyed:
             node.skeletons = tuple([mapped(_no_value, x) for x in values])
         if setup_context is None:
+            node.closed = True
             return out
         conversions = thread_state().conversions
         try:
             if quiet is None:
-                setup_context(node, args, output)
+                returned = setup_context(node, args, output)
             else:                           # perhaps in a backward: what this is called in is a rule, and this is none
                 with outside_rules():
-                    setup_context(node, args, output)
+                    returned = setup_context(node, args, output)
         except Exception as error:
             if isinstance(error, AttributeError) and error.obj is node:
                 raise unset(op, "setup_context", error.name, vars(node)) from error
             error.add_note(f"in the setup_context of {op.name}")
             raise
+        node.closed = True
+        if returned is not None:
+            check_nothing(op, returned)
         attributes = node.attributes()
         if thread_state().conversions != conversions or (attributes is not None and keeps_value_of(attributes, args, out)):
             node.rule = once_differentiable(pull, inside=is_differentiated(values))

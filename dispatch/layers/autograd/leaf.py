@@ -19,8 +19,9 @@ from ...core import (
 )
 from ...core.array_memory import unwritten
 from ...core.pytree import form_of
+from ...core.wrong_calls import clear
 from ...dispatcher.conversion_advice import advice_for
-from ...errors import ConversionError, GradientError, check_flag, kind_of
+from ...errors import ArgumentError, ConversionError, GradientError, check_flag, did_you_mean, kind_of
 from ...operators.prims import astype
 from .backward_graph import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
@@ -40,6 +41,7 @@ def tensor(data: Tensor, *, dtype: Any = None, requires_grad: Literal[False] = F
 def tensor(data: Any, *, dtype: Any = None, requires_grad: Literal[False] = False) -> "NDArray[Any]": ...
 @overload
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool) -> Any: ...
+@clear
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     """Copy data into a new array. With `requires_grad`, operators on it are recorded for a backward.
 
@@ -71,6 +73,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     array([6.])
     """
     value: Any
+    if isinstance(dtype, str):
+        dtype = named_dtype(dtype)
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
     elif is_of_registered_class(data):
@@ -82,7 +86,15 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
                 "x.copy(data=dispatch.tensor(x.data, requires_grad=True))."
             )
         check_data(data)
-        value = np.array(data, dtype=dtype)
+        try:
+            value = np.array(data, dtype=dtype)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            raise ConversionError(
+                "tensor copies numbers, and was given a list whose parts have different lengths, of which NumPy makes no array "
+                "of numbers. Make them of one length, or a tensor of each: [dispatch.tensor(x) for x in data]."
+            ) from None
         if value.dtype.kind in NO_NUMBERS and not isinstance(data, (np.ndarray, np.generic)):
             whole = ", of which NumPy makes no array of numbers" if isinstance(data, (list, tuple)) else ""
             line = " Write np.asarray(x, float)." if whole else advice_for(data, hinted=False)
@@ -99,6 +111,16 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
         )
     return track(value, _level())
+
+
+def named_dtype(name: str) -> Any:
+    """Return the dtype of a name, and say of one that is none which it may have been."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        known = ["float", "int", "bool", "complex", *[str(word) for word in np.sctypeDict if len(str(word)) > 2]]
+        said = f"tensor: dtype= is one of NumPy's, and there is none of the name {name!r}.{did_you_mean(name, known)}"
+        raise ArgumentError(said) from None
 
 
 def _level() -> Level:

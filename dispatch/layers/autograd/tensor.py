@@ -298,6 +298,11 @@ def one(x: TrackedTensor) -> Any:
 
 @lru_cache(maxsize=64, typed=True)
 def _one(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "c":
+        raise GradientError(
+            "backward begins at a complex value, and only a real one has an obvious gradient to begin with. Take its .real or "
+            "np.abs(...), or pass gradient=."
+        )
     return freeze(np.ones((), dtype))
 
 

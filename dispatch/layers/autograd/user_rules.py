@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...core import OpOverload
+import numpy as np
+
+from ...core import OpOverload, Tensor
 from ...core.array_memory import unwritable
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...dispatcher.rule_parameters import parameter_names
@@ -58,6 +60,16 @@ def unset(op: OpOverload, who: str, name: str, attributes: dict[str, Any]) -> Gr
         f"ctx.{name} = ...; arrays go through ctx.save_for_backward(...), and come back as ctx.saved_tensors.",
         operator=op.name,
     )
+
+
+def check_nothing(op: OpOverload, returned: Any) -> None:
+    """Refuse arrays that a setup_context returns, as a forward that returns residuals would: they go nowhere."""
+    if any(isinstance(x, (np.ndarray, Tensor)) for x in leaves(returned)):
+        raise GradientError(
+            f"{op.name}: its setup_context returned {kind_of(returned)}, and what it returns goes nowhere. Keep arrays by "
+            "ctx.save_for_backward(x, y), and read them in the backward as ctx.saved_tensors.",
+            operator=op.name,
+        )
 
 
 def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:

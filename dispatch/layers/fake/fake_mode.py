@@ -8,8 +8,9 @@ from weakref import ref
 import numpy as np
 
 from ...core import DispatchKey, check_data, device_of, freeze
+from ...core.wrong_calls import clear
 from ...dispatcher.conversion_advice import advice_for
-from ...errors import FakeTensorError, kind_of
+from ...errors import FakeTensorError, check_flag, kind_of
 from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
 
@@ -74,10 +75,15 @@ class FakeTensorMode(ModeBlock):
     mode_key = DispatchKey.FAKE
     adopts = False  # whether fakes of other modes give their metadata, in place of an error
 
+    _elsewhere = {"from_tensor": "mode.from_array(x)", "fake_tensor_converter": "mode.from_array(x)"}  # noqa: RUF012
+
+    @clear
     def __init__(
         self, *, allow_non_fake_inputs: bool = False, shape_env: ShapeSource | None = None, static_shapes: bool | None = None
     ) -> None:
-        self.allow_non_fake_inputs = allow_non_fake_inputs
+        if shape_env is not None and not hasattr(shape_env, "new_dynamic_size"):
+            raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {kind_of(shape_env)}.")
+        self.allow_non_fake_inputs = check_flag(allow_non_fake_inputs, "FakeTensorMode: allow_non_fake_inputs")
         self.shape_env = shape_env
         self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self._memo = Memo()
@@ -86,6 +92,7 @@ class FakeTensorMode(ModeBlock):
     def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensorMode":
         return self
 
+    @clear
     def from_array(self, a: Any, static_shapes: bool | None = None) -> FakeTensor:
         """Return the fake of an array, with its shape, dtype, strides and device.
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, active_mode, setting
-from ...errors import DefinitionError, FakeTensorError, NewSizeError
+from ...core.wrong_calls import Attributes
+from ...errors import DefinitionError, FakeTensorError, NewSizeError, kind_of
 
 
-class FakeContext:
+class FakeContext(Attributes):
     """What `get_ctx()` returns in a fake rule: makes sizes that depend on data."""
 
     def __init__(self, op: OpOverload) -> None:
@@ -32,6 +33,12 @@ class FakeContext:
         DefinitionError
             If `min` is negative or above `max`.
         """
+        for name, bound in (("min", min), ("max", 0 if max is None else max)):
+            if isinstance(bound, (str, float, list, tuple)):
+                raise DefinitionError(
+                    f"{self.op.name}: its fake rule asks for a size with {name}= {kind_of(bound)}. A bound is a whole number.",
+                    operator=self.op.name,
+                )
         if min < 0 or (max is not None and max < min):
             raise DefinitionError(
                 f"{self.op.name}: its fake rule asks for a size from {min} to {max}. Sizes begin at 0, and min is the smaller.",

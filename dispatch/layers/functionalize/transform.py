@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ...core import ModeGuard
 from ...core.pytree import mapped
+from ...core.wrong_calls import clear
 from ...errors import check_function
 from .run import FUNCTIONALIZE, Functional
 
@@ -13,6 +14,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@clear
 def functionalize(f: Callable[P, R]) -> Callable[P, R]:
     """Return a function that does what `f` does, with operators that return new values in place of operators that write.
 

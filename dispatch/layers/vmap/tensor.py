@@ -75,6 +75,9 @@ class BatchedTensor(Tensor):
             "array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else str(self.item())
+
     __bool__ = __float__ = __int__ = __index__ = __complex__ = tolist = item
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

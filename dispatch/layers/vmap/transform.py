@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
+from ...core.wrong_calls import clear
 from ...errors import BatchingError, check_function, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
@@ -20,6 +21,7 @@ RANDOMNESS = ("error", "same", "different")
 _batch = lru_cache(256)(Batch)  # a tenth of what making one costs
 
 
+@clear
 def vmap(
     f: Callable[..., Any],
     in_dims: Any = 0,

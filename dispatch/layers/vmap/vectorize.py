@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, check_data
+from ...core.wrong_calls import clear
 from ...errors import ArgumentError, DefinitionError, OutputError, kind_of
 from ...operators.gufunc.signature import Binding, Shape, Signature
 from ...operators.prims import astype
@@ -26,6 +27,7 @@ from .transform import vmap
 Function = Callable[..., Any]
 
 
+@clear
 def vectorize(
     f: Function | None = None, /, *, signature: str | None = None, excluded: Iterable[int | str] = (), otypes: Any = None
 ) -> Function:
@@ -84,6 +86,9 @@ def vectorize(
         raise DefinitionError(f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}.")
     name = f"vectorize({getattr(f, '__name__', type(f).__name__)})"
     parameters = _parameter_names(f)
+    unknown = [place for place in apart if isinstance(place, str) and place not in (*parameters, *_keyword_names(f))]
+    if unknown and (parameters or _keyword_names(f)) and "**" not in _keyword_names(f):
+        raise DefinitionError(f"{name}: excluded names {unknown[0]!r}, and the function takes {', '.join(parameters)}.")
 
     @wraps(f)
     def vectorized(*args: Any, **keywords: Any) -> Any:
@@ -127,6 +132,15 @@ def _apart(excluded: Any) -> frozenset[Any]:
         if not isinstance(place, (str, int)):
             raise DefinitionError(f"vectorize: excluded names arguments by position or name, and has {kind_of(place)}.")
     return frozenset(found)
+
+
+def _keyword_names(f: Function) -> list[str]:
+    """Return the names of the arguments that are given by name alone, `"**"` for any; none where they are not known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return ["**" if p.kind is p.VAR_KEYWORD else p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
 
 
 def _parameter_names(f: Function) -> list[str]:

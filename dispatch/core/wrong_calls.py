@@ -1,0 +1,228 @@
+"""What Python itself would say of a wrong call, said so that it tells what to write: of functions, of blocks, of attributes.
+
+Python's own words for a keyword that a function does not have, an argument that is missing, or `with no_grad:` without a
+call name what is wrong and not what is right. What stands here costs a right call one frame, or nothing.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar
+
+from ..errors import ArgumentError, DispatchError, did_you_mean, kind_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What others call a parameter; it is said where the function has the second.
+PARAMETERS_ELSEWHERE = {
+    "arg_num": "argnums", "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "grad_output": "grad_outputs",
+    "in_axes": "in_dims", "mutable_args": "mutates_args", "out_axes": "out_dims", "require_grad": "requires_grad",
+    "static_argnums": "static_argnames", "types": "device_types",
+}  # fmt: skip
+
+
+# What others call what an operator has: the verb, and how it is written.
+VERBS_ELSEWHERE = {
+    "abstract": "fake", "backward": "autograd", "batch": "vmap", "batching": "vmap", "cpu": "kernel", "forward": "kernel",
+    "grad": "autograd", "gradient": "autograd", "impl": "kernel", "meta": "fake", "shape": "fake",
+    "transpose": "autograd", "vjp": "autograd",
+}  # fmt: skip
+OPERATOR_ELSEWHERE = {
+    "apply": "{0}(...)", "batch": "dispatch.vmap({0})", "bind": "{0}(...)", "def_abstract_eval": "{0}.register_fake(rule)",
+    "def_impl": "{0}.register_kernel('cpu', kernel)", "defjvp": "{0}.register_jvp(rule)",
+    "defvjp": "{0}.register_autograd(backward)",
+    "forward": "{0}(...)", "grad": "dispatch.grad(lambda x: {0}(x).sum())", "impl": "{0}.register_kernel('cpu', kernel)",
+    "impl_abstract": "{0}.register_fake(rule)", "jvp": "dispatch.jvp({0}, primals, tangents)", "vjp": "dispatch.vjp({0}, x)",
+    "vmap": "dispatch.vmap({0})", "cpu": "{0}.register_kernel('cpu', kernel)", "cuda": "{0}.register_kernel('cuda', kernel)",
+    "backward": "{0}.register_autograd(backward), and y.backward() of a result",
+}  # fmt: skip
+
+
+def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
+    """What to write for an attribute that operators do not have, with its leading space.
+
+    Examples
+    --------
+    >>> instead_of("defvjp", "scale", ())
+    ' Write scale.register_autograd(backward).'
+    """
+    if name in OPERATOR_ELSEWHERE:
+        return f" Write {OPERATOR_ELSEWHERE[name].format(operator)}."
+    return did_you_mean(name, known)
+
+
+def no_key(name: object, known: Iterable[str]) -> str:
+    """Return what is said of a name or value that is no dispatch key.
+
+    Examples
+    --------
+    >>> no_key("cpu", ["CPU"])
+    "there is no dispatch key 'cpu'. Write DispatchKey.CPU."
+    """
+    said, known = f"there is no dispatch key {name!r}.", list(known)
+    for other in known:
+        if isinstance(name, str) and other.lower() == name.lower():
+            return f"{said} Write DispatchKey.{other}."
+    near = did_you_mean(name, known) if isinstance(name, str) else ""
+    return f"{said}{near} Keys: {', '.join(key for key in known if not key.startswith('BACKEND_'))}."
+
+
+def clear(function: Callable[P, R], *, short: bool = False) -> Callable[P, R]:
+    """Have a call that does not fit a function's parameters refused with the parameters that it has.
+
+    With `short` a refusal of the package's has this line alone in its traceback, beside the user's.
+
+    Examples
+    --------
+    >>> @clear
+    ... def scale(x, *, factor=2.0):
+    ...     return x * factor
+    >>> scale(3, factr=1.0)
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: scale(x, *, factor) has no parameter 'factr'. Did you mean 'factor'?
+    """
+
+    @functools.wraps(function)
+    def called(*args: P.args, **keywords: P.kwargs) -> R:
+        try:
+            return function(*args, **keywords)
+        except DispatchError as error:
+            if short:
+                raise error.with_traceback(None)  # noqa: B904  the same error, without its frames
+            raise
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it was raised inside
+                raise
+        raise unfit(function, args, keywords)
+
+    return called
+
+
+def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> ArgumentError:
+    """What to raise for arguments that a function's parameters do not take."""
+    parameters, name = dict(inspect.signature(function).parameters), function.__name__
+    if next(iter(parameters), "") == "self":
+        name, args = function.__qualname__.split(".")[-2] if name == "__init__" else name, args[1:]
+        del parameters["self"]
+    kinds = {name: parameter.kind for name, parameter in parameters.items()}
+    by_position = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)]
+    by_name = [name for name, kind in kinds.items() if kind in (kind.KEYWORD_ONLY, kind.POSITIONAL_OR_KEYWORD)]
+    shown = f"{name}({_shown(parameters.values())})"
+    for name in keywords:
+        if name in by_position and name not in by_name:
+            return ArgumentError(f"{shown} takes '{name}' by position. Leave `{name}=` out, and put it in its place.")
+        if name not in by_name:
+            other = PARAMETERS_ELSEWHERE.get(name, "")
+            advice = f" Write {other}=." if other in by_name else did_you_mean(name, by_name)
+            return ArgumentError(f"{shown} has no parameter '{name}'.{advice}")
+        if name in by_position[: len(args)]:
+            return ArgumentError(f"{shown} was given '{name}' twice, by position and by name. Give it once.")
+    if len(args) > len(by_position):
+        more = f"{shown} takes {len(by_position)} by position, and {len(args)} were given."
+        return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
+    given = {*by_position[: len(args)], *keywords}
+    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in given and name in kinds]
+    return ArgumentError(f"{shown}: {' and '.join(map(repr, missing))} must be given.")
+
+
+def _shown(parameters: Iterable[inspect.Parameter]) -> str:
+    """Return the names of parameters, with what stands between them."""
+    found: list[str] = []
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not any(name.startswith("*") for name in found):
+            found.append("*")
+        stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        found.append(stars + p.name)
+    return ", ".join(found)
+
+
+class Block(type):
+    """The class of classes whose instances are `with` blocks: `with no_grad:`, without a call, says so."""
+
+    def __enter__(cls) -> NoReturn:
+        raise ArgumentError(f"{cls.__name__} is a class, and a block is made by calling it. Write `with {cls.__name__}(...):`.")
+
+    def __exit__(cls, *exception: object) -> None: ...
+
+
+class BlockFunction:
+    """A function that returns a `with` block, in place of the function: `with log_calls:`, without a call, says so."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__call = clear(function)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and inspect.isfunction(args[0]) and not keywords:
+            name = self.__call.__name__
+            raise ArgumentError(
+                f"{name} makes a block, and was given a function. Write @{name}(...) above the function, or "
+                f"`with {name}(...):` around a call of it."
+            )
+        return self.__call(*args, **keywords)
+
+    def __enter__(self) -> NoReturn:
+        name = self.__call.__name__
+        raise ArgumentError(f"{name} is a function, and a block is made by calling it. Write `with {name}(...):`.")
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+def block_function(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that makes a `with` block, with words for who leaves its call out."""
+    return BlockFunction(function)
+
+
+def in_block(block: Callable[[], Any], f: Any, who: str) -> Any:
+    """Return a function that runs `f` in a block: what a block does as a decorator.
+
+    Examples
+    --------
+    >>> from contextlib import nullcontext
+    >>> in_block(nullcontext, abs, "no_grad")(-3)
+    3
+    """
+    body = inspect.unwrap(f) if callable(f) else f
+    if not callable(f) or isinstance(f, type):
+        what = f"the class {f.__name__}" if isinstance(f, type) else kind_of(f)
+        raise ArgumentError(f"{who} decorates a function, and was given {what}. Write `with {who}(...):` around a block.")
+    if inspect.isgeneratorfunction(body) or inspect.iscoroutinefunction(body) or inspect.isasyncgenfunction(body):
+        kind = "async" if inspect.iscoroutinefunction(body) else "a generator"
+        raise ArgumentError(
+            f"{who} decorates a function, and {body.__name__} is {kind}: its body runs after the call has returned, outside "
+            f"the block. Write `with {who}(...):` inside it."
+        )
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **keywords: Any) -> Any:
+        with block():
+            return f(*args, **keywords)
+
+    return decorated
+
+
+def no_attribute(x: object, name: str, elsewhere: dict[str, str] | None = None) -> AttributeError:
+    """What to raise for an attribute that an object does not have, with the one that it has.
+
+    Examples
+    --------
+    >>> str(no_attribute("text", "uper"))
+    "a str has no attribute 'uper'. Did you mean 'upper'?"
+    """
+    known = sorted({word for word in (*dir(type(x)), *getattr(x, "__dict__", ())) if not word.startswith("_")})
+    words = (elsewhere or {}).get(name)
+    advice = f" Write {words}." if words else did_you_mean(name, known) or f" It has {', '.join(known)}."
+    return AttributeError(f"{kind_of(x)} has no attribute {name!r}.{advice}", name=name, obj=x)
+
+
+class Attributes:
+    """A base of classes that say which attributes they have, where one is asked for that they have not."""
+
+    __slots__ = ()
+    _elsewhere: ClassVar[dict[str, str]] = {}  # by a name that others use, what to write
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # protocols ask, and want a short no
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        raise no_attribute(self, name, self._elsewhere)
