@@ -17,7 +17,8 @@ from ...errors import GradientError, check_flag, kind_of
 from .backward_graph import released
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import Kept, protect
-from .wrong_contexts import OWN, in_backward, no_items, own_attribute
+from .wrong_contexts import OWN as _OWN
+from .wrong_contexts import in_backward, no_items, own_attribute
 from .tensor import TrackedTensor
 
 cnp.import_array()
@@ -64,7 +65,7 @@ cdef class Context(Node):
                 f"{self.op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.",
                 operator=self.op.name,
             )
-        if name in OWN:
+        if name in _OWN:
             raise own_attribute(self.op, name)
         PyObject_GenericSetAttr(self, name, value)
 

@@ -86,9 +86,6 @@ def vectorize(
         raise DefinitionError(f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}.")
     name = f"vectorize({getattr(f, '__name__', type(f).__name__)})"
     parameters = _parameter_names(f)
-    unknown = [place for place in apart if isinstance(place, str) and place not in (*parameters, *_keyword_names(f))]
-    if unknown and (parameters or _keyword_names(f)) and "**" not in _keyword_names(f):
-        raise DefinitionError(f"{name}: excluded names {unknown[0]!r}, and the function takes {', '.join(parameters)}.")
 
     @wraps(f)
     def vectorized(*args: Any, **keywords: Any) -> Any:
@@ -132,15 +129,6 @@ def _apart(excluded: Any) -> frozenset[Any]:
         if not isinstance(place, (str, int)):
             raise DefinitionError(f"vectorize: excluded names arguments by position or name, and has {kind_of(place)}.")
     return frozenset(found)
-
-
-def _keyword_names(f: Function) -> list[str]:
-    """Return the names of the arguments that are given by name alone, `"**"` for any; none where they are not known."""
-    try:
-        parameters = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return ["**" if p.kind is p.VAR_KEYWORD else p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
 
 
 def _parameter_names(f: Function) -> list[str]:
