@@ -19,16 +19,15 @@ from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import agreeing, guesses, is_zero, sure
 from . import numpy_functions
 from .cumulative import diff
 from .data_checks import checked
 from .data_dependent import of_data
-from .families import aligned, in_front, row
-from .index_parsing import ARRAY
+from .families import aligned, attach_plain_forms, in_front, row
 from .indexing import getitem, where
 from .numpy_functions import spelled
-from .plain_forms import attach
 from .pointwise import (
     add,
     divide,
@@ -445,4 +444,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(bincount)
+attach_plain_forms(bincount)
