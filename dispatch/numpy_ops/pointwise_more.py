@@ -336,7 +336,8 @@ isclose = composite(
 def closeness(x: Any, y: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     """Return whether numbers are close to others, for tolerances that are numbers or arrays."""
     if not all([isinstance(x, Tensor) or np.all(np.isfinite(x)) for x in (rtol, atol)]):
-        np.isclose(1.0, 1.0, *[1.0 if isinstance(x, Tensor) else x for x in (rtol, atol)])  # warns, or raises, by np.errstate
+        rtol_, atol_ = [1.0 if isinstance(x, Tensor) else x for x in (rtol, atol)]
+        np.isclose(1.0, 1.0, rtol_, atol_)  # warns, or raises, by np.errstate
     if not hasattr(y, "dtype"):  # a number of Python's stays one, whose products are of the precision of x: np.isclose's own steps
         y = float(y) if isinstance(y, int) else y
         limit = atol + rtol * abs(y)
