@@ -305,6 +305,11 @@ _INFIX["pow"] = power(
     _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
+# `x == None`: None is equal to no number, so it is an array of False.
+_APART = {
+    "eq": lambda x: indexing.as_number(ops.np.zeros_like(x, np.bool_)),
+    "ne": lambda x: indexing.as_number(ops.np.ones_like(x, np.bool_)),
+}
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
     "ge": pointwise.greater_equal,
@@ -314,7 +319,7 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc(UFUNCS, _array_ufunc),
     "__array_function__": array_function(FUNCTIONS, _no_entry),
     **{f"__{name}__": method for name, method in _INFIX.items()},
-    **{f"__{name}__": infix(op, elementwise=name in ("eq", "ne")) for name, op in _COMPARISONS.items()},
+    **{f"__{name}__": infix(op, apart=_APART.get(name)) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
