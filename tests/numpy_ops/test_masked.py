@@ -42,7 +42,8 @@ def test_the_largest_of_every_row_beside_a_derivative(name: str, keywords: dict[
     counts = np.broadcast_to(np.asarray(keywords.get("where", True)), x.shape)
     if name.startswith("nan"):
         counts = counts & ~np.isnan(x)
-        assert not np.any(np.isnan(gradient)) and not np.any(np.isnan(tangent))
+        assert not np.any(np.isnan(gradient))
+        assert not np.any(np.isnan(tangent))
     assert not np.any(gradient[~counts])  # what does not count has the gradient 0
     assert np.array_equal(np.sum(gradient.real, axis=1), tangent.real, equal_nan=True)
     ties = counts & (x == expected[:, None])
