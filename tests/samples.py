@@ -11,8 +11,7 @@ import numpy as np
 
 from dispatch import ops
 from dispatch.core import OpOverload
-from dispatch.numpy_ops.index_parsing import ARRAY
-from dispatch.operators.views import Look
+from dispatch.operators.views import ARRAY, Look
 from dispatch.schema.tags import Tag
 
 Case = tuple[Any, ...]

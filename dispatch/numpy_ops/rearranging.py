@@ -16,10 +16,9 @@ from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
-from ..operators.views import is_number
+from ..operators.views import ARRAY, is_number
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
 from .families import composite, linear, undispatched
-from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .pointwise import add, divide, multiply, subtract
 from .result_layouts import INTEGERS, broadcast_shape, plain, weak

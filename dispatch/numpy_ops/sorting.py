@@ -11,10 +11,10 @@ from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import SymInt, guesses, is_zero
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row, undispatched
-from .index_parsing import ARRAY
 from .indexing import as_number, getitem, scatter_add, where
 from .linalg.matmul import item_shape
 from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or, multiply

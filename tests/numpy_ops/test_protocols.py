@@ -490,3 +490,49 @@ def test_an_object_that_compares_itself_is_asked() -> None:
     found: list[Any] = []
     dispatch.grad(lambda x: (found.append(x == Like()), np.sum(x))[1])(A)
     assert found == ["asked"]
+
+
+class Reversing:
+    """What answers for itself beside an array."""
+
+    __array_ufunc__ = None
+
+    def __rdivmod__(self, other: Any) -> str:
+        return "theirs"
+
+
+def test_divmod_leaves_it_to_the_other_operand() -> None:
+    x = dispatch.tensor(np.array([7.0, -7.0]), requires_grad=True)
+    assert divmod(x, Reversing()) == "theirs"
+    assert type(x).__divmod__(x, Reversing()) is NotImplemented
+    for ours, expected in zip((*divmod(x, 3), *divmod(3, x)), (*divmod(plain(x), 3), *divmod(3, plain(x))), strict=True):
+        np.testing.assert_array_equal(plain(ours), expected)
+
+
+def test_copy_is_asked_for_as_numpy_has_it() -> None:
+    x = dispatch.tensor(np.ones(3), requires_grad=True)
+    for never in (False, np.False_, np._CopyMode.NEVER):  # type: ignore[attr-defined]
+        assert making.said(lambda never=never: dispatch.numpy.array([x, x], copy=never), ValueError).startswith("Unable to avoid copy")
+        assert dispatch.numpy.array(x, copy=never) is x
+    assert dispatch.numpy.array(x, copy=np._CopyMode.IF_NEEDED) is x  # type: ignore[attr-defined]
+    assert dispatch.numpy.array(x, copy=np._CopyMode.ALWAYS) is not x  # type: ignore[attr-defined]
+
+
+def test_places_that_are_no_whole_numbers_are_refused_as_numpy_does() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    for places in (np.array([0], dtype=object), np.array([0], dtype="m8[ns]"), np.array(["a"]), 0.5):
+        assert making.said(lambda p=places: np.delete(x, p), IndexError) == making.said(lambda p=places: np.delete(np.ones(2), p), IndexError)
+
+
+def test_tolerances_that_are_not_finite_are_noted_as_numpy_does() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="One of rtol or atol is not valid, atol: 1e-08, rtol: inf"):
+        np.isclose(x, x, rtol=np.inf)
+    with np.errstate(invalid="raise"):
+        assert making.said(lambda: np.isclose(x, x, atol=np.nan), FloatingPointError) == "One of rtol or atol is not valid, atol: nan, rtol: 1e-05"
+
+
+def test_too_many_bins_are_refused_as_numpy_does() -> None:
+    x = np.ones((1, 10))
+    t = dispatch.tensor(x, requires_grad=True)
+    assert making.said(lambda: np.histogramdd(t, bins=2**10), ValueError) == making.said(lambda: np.histogramdd(x, bins=2**10), ValueError)

@@ -17,10 +17,9 @@ from ...operators.prims import astype
 from ...operators.registry import ops
 from ...symbolic import guesses, has_zero
 from .. import numpy_functions
-from ..families import complete, composite, in_front, row
+from ..families import attach_plain_forms, complete, composite, in_front, row
 from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
-from ..plain_forms import attach
 from ..pointwise import divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
 from ..result_layouts import broadcast_shape, fake_like
 from ..row_arguments import as_item, as_value
@@ -172,4 +171,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(matrix_rank)
+attach_plain_forms(matrix_rank)
