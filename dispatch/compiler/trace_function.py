@@ -103,6 +103,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                 graph.outputs = _left(f(*unflatten(args, values)), trace)
         if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
             _settle(graph, fakes.shape_env)
+        if tracing_mode == "symbolic" and not graph.symbols:
+            graph.notes[NOTE] = True
         return graph
 
     return traced
