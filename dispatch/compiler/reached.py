@@ -66,6 +66,7 @@ HOSTILE_METHODS = frozenset(
     "__array_finalize__ __index__ __float__".split()
 )
 WRITING = frozenset("str repr ascii format format_map mod join substitute safe_substitute Template Formatter".split())
+OF_FLOATS = frozenset(dir(float)) - frozenset("__name__ __doc__ __init__ __class__".split())  # float.__mul__(x, y) reads y unseen
 NAMED_BY = frozenset("__name__ __qualname__ __module__ __doc__".split())
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 DICTS = (dict, collections.OrderedDict)
@@ -303,6 +304,8 @@ class Reached:
     def _array(self, x: np.ndarray, path: str) -> None:
         if x.dtype.hasobject:
             self._refuse(f"it refers to {path}, an array of Python objects")
+        if x.dtype.names is not None:  # which can be changed in the dtype itself
+            self.visit(x.dtype, f"{path}.dtype")
         self.arrays.setdefault(id(x), x)
         self.where.setdefault(id(x), path)
 
@@ -363,6 +366,7 @@ class Reached:
         if code.writes or (TEXTS | WRITING) & code.attributes:
             self._printed()
         self.sets |= code.sets
+        self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self.names |= code.attributes
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
@@ -639,6 +643,9 @@ class Reached:
         elif module.partition(".")[0] == PACKAGE:
             inner = getattr(x, "__wrapped__", None) if hasattr(x, "entries") else None
             if inner is not None:
+                self._note(READ, x, own_names, own := own_names(x), f"{path}'s attributes")
+                if own or (isinstance(inner, types.FunctionType) and self.attributes(vars(inner))):
+                    self._refuse(f"it refers to {path}, a compiled function with attributes of yours")
                 self.visit(inner, path)
             elif not isinstance(x, OpOverload) and not hasattr(x, "schema") and cls.__name__ not in HANDLES:
                 self._refuse(f"it refers to {path}, {kind_of(x)}, which has a state of its own")
@@ -720,6 +727,11 @@ def factory(x: "collections.defaultdict[Any, Any]") -> tuple[Any, ...]:
 def naming(x: Any) -> tuple[Any, ...]:
     """Return what a function or a class is called, and what it says of itself."""
     return x.__name__, x.__qualname__, x.__module__, x.__doc__
+
+
+def own_names(x: Any) -> tuple[Any, ...]:
+    """Return the names that a user has given to a compiled function."""
+    return tuple([name for name in vars(x) if name not in x.known])
 
 
 def annotations(f: types.FunctionType) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
+from ..graph.shape_guards import NOTE
 from ..layers.autograd import TrackedTensor, track
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.trace import Trace, TracedTensor, metadata

@@ -180,7 +180,12 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
 
 def kind(x: Any) -> Any:
     """Return what promotion sees of a value: the type of a Python number; a bool counts as an array."""
-    return np.dtype(bool) if isinstance(x, bool) else type(weak(x))
+    if isinstance(x, bool):
+        return np.dtype(bool)
+    found = type(weak(x))
+    if found in (int, float, complex) or issubclass(found, np.generic):
+        return found
+    return next((number for number in (int, float, complex) if issubclass(found, number)), found)  # of a number of an Enum, say
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
