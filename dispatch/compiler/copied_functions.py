@@ -1,7 +1,8 @@
 """What stands for functions, methods, classes and modules in a trace whose code may write text, or make sets.
 
-The text of a function has its address, and a set has its order by what its items are hashed by. A copy of a function has another
-address than the function; so what stands for it there is called like it, refuses to be text, and is hashed as the function is.
+The text of a function has its address, and a set has its order by what its items are hashed by. A copy of a function has
+another address than the function; so what stands for it there is called like it, refuses to be text, and is hashed as the
+function is.
 """
 
 import functools
@@ -86,8 +87,8 @@ class CopiedMethod:
 
     def __hash__(self) -> int:
         raise TracingError(
-            f"the method {self._function.__qualname__} was put in a set or made a key while it was traced, where its hash is that "
-            "of an address. Use its name."
+            f"the method {self._function.__qualname__} was put in a set or made a key while it was traced, where it is "
+            "hashed by an address. Use its name."
         )
 
     def __repr__(self) -> str:

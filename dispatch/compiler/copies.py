@@ -420,7 +420,7 @@ class Copies:
         return new
 
     def _metaclass(self, meta: type) -> type:
-        """Return the class of the copy of a class: its own, or, where code may make a set, by whose order it is found, one like it."""
+        """Return the class of the copy of a class: its own, or one like it where code may make a set."""
         if not self.reached.sets:
             return meta
         found = self._metaclasses.get(meta)

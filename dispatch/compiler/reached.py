@@ -66,7 +66,8 @@ HOSTILE_METHODS = frozenset(
     "__array_finalize__ __index__ __float__".split()
 )
 WRITING = frozenset("str repr ascii format format_map mod join substitute safe_substitute Template Formatter".split())
-OF_FLOATS = frozenset(dir(float)) - frozenset("__name__ __doc__ __init__ __class__".split())  # float.__mul__(x, y) reads y unseen
+# Of these float.__mul__(x, y), say, reads y unseen.
+OF_FLOATS = frozenset(dir(float)) - frozenset("__name__ __doc__ __init__ __class__".split())
 NAMED_BY = frozenset("__name__ __qualname__ __module__ __doc__".split())
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 DICTS = (dict, collections.OrderedDict)
@@ -103,7 +104,7 @@ class Code(NamedTuple):
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
-def names_in(code: types.CodeType) -> Code:
+def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kind of step
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     decides, refused, catches, tells_apart, writes, sets = False, "", False, False, False, False

@@ -19,8 +19,8 @@ from ..operators import prims
 from ..operators.registered_arrays import check_writable, converted, filled, function_for
 from ..operators.registry import ops
 from . import creation, data_dependent, diagonals, indexing, nan_reductions, pointwise, pointwise_more, shape, statistics
-from .index_parsing import placed
 from .data_checks import discarding
+from .index_parsing import placed
 from .item_assignment import setitem_
 from .linalg import decompositions, solve
 from .numpy_functions import SPELLED, ufunc_of_row

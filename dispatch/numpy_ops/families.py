@@ -35,6 +35,7 @@ from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
+from ..layers.trace import TracedNumber
 from ..layers.vmap import apart, are_apart, lies_between
 from ..operators.prims import define, moveaxis
 from ..operators.registry import note_own_rules, ops
@@ -185,7 +186,7 @@ def kind(x: Any) -> Any:
     found = type(weak(x))
     if found in (int, float, complex) or issubclass(found, np.generic):
         return found
-    return next((number for number in (int, float, complex) if issubclass(found, number)), found)  # of a number of an Enum, say
+    return float if found is TracedNumber else np.asarray(x).dtype  # a member of an IntEnum, say, is an array to NumPy
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
