@@ -11,8 +11,7 @@ import numpy as np
 
 from dispatch import ops
 from dispatch.core import OpOverload
-from dispatch.numpy_ops.index_parsing import ARRAY
-from dispatch.operators.views import Look
+from dispatch.operators.views import ARRAY, Look
 from dispatch.schema.tags import Tag
 
 Case = tuple[Any, ...]
@@ -622,7 +621,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None),
         (make((2, 3)), [2], -1)],
     "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)),
-        (make((2, 1, 2)), 3)],
+        (make((2, 1, 2)), 3), (make((2, 3)), 1), (make((3, 2)), (1, 1, 1))],
     "flip": lambda make: [(make((2, 3)), None), (make((2, 3)), 0), (make((2, 3, 4)), (0, -1)), (make((3,)), -1)],
     "fliplr": lambda make: [(make((2, 3)),), (make((2, 3, 4)),)],
     "flipud": lambda make: [(make((3,)),), (make((2, 3)),)],

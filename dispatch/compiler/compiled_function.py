@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Program
 from ..core.collector import collector_paused
+from ..core.program import Program
 from ..core.source import levels_out, raised_at
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import (

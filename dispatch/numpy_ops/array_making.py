@@ -31,6 +31,7 @@ def array(
     if any(options.values()):
         raise UnsupportedError(f"np.array: {min(options)}= is not taken where a Tensor is. Leave it out.")
     kind = None if dtype is None else np.dtype(dtype)
+    copy = None if copy is None or getattr(copy, "name", "") == "IF_NEEDED" else bool(copy)  # NumPy's enum is private
     made = as_value(object)
     if not isinstance(made, (Tensor, np.ndarray)):
         made = np.asarray(made)

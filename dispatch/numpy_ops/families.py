@@ -30,7 +30,9 @@ import numpy as np
 
 from ..autodiff.rules.partials import Partial, pullback_of, pushforward_of
 from ..core import DispatchKey, OpOverload
+from ..core.lazy import LazyFunction
 from ..dispatcher.layer import CONSTANT, Constant, find_layer
+from ..graph.operator_facts import register_plain_calls
 from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
@@ -59,6 +61,12 @@ from .symbolic_layouts import rearranged
 
 Rule = Callable[..., Any]
 ARGUMENTS = "xyz"
+plain_rule = LazyFunction(__package__, ".plain_forms", "rule_of")
+
+
+def attach_plain_forms(*rows: OpOverload) -> None:
+    """Let programs call what stands in `plain_forms.RULES` for some rows, as long as they have their own kernels."""
+    register_plain_calls(rows, plain_rule)
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
