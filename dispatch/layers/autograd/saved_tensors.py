@@ -59,7 +59,7 @@ def with_strides_of(x: Any, kept: Any) -> Any:
 
 def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a read-only copy with the same strides; what repeats there repeats here, on which hangs how NumPy lays out results."""
-    once = x[tuple([slice(1) if not step else slice(None) for step in x.strides])] if 0 in x.strides else x
+    once = x[tuple([slice(None) if step else slice(1) for step in x.strides])] if 0 in x.strides else x
     made = strided_copy(once)
     freeze(made.base)
     return freeze(made) if once.shape == x.shape else np.broadcast_to(made, x.shape)
