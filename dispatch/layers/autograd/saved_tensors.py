@@ -58,7 +58,7 @@ def with_strides_of(x: Any, kept: Any) -> Any:
 
 
 def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a read-only copy with the same strides; what repeats there repeats here, on which hangs how NumPy lays out results."""
+    """Return a read-only copy with the same strides, zeros too: on them hangs how NumPy lays out results."""
     once = x[tuple([slice(None) if step else slice(1) for step in x.strides])] if 0 in x.strides else x
     made = strided_copy(once)
     freeze(made.base)
