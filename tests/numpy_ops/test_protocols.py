@@ -331,7 +331,7 @@ def test_a_stranger_is_left_to_python() -> None:
         "an index was asked of a tracked value of shape (2, 3) and dtype float64, which is no integer. Write int(x.item()) where "
         "the number is meant."
     )
-    assert x != "a"
+    assert np.all(x != "a")
 
 
 def test_somebody_elses_array_may_answer() -> None:
@@ -449,6 +449,47 @@ def test_what_flat_gives_for_a_slice_lies_in_memory_as_numpys_copy_does() -> Non
         for index in (slice(None), slice(None, None, 5), slice(None, None, -1), slice(2, 7), slice(1, None, 3), ..., [1, 4]):
             found, expected = dispatch.eval_shape(lambda x, index=index: x.flat[index], x), x.flat[index]
             assert (found.shape, found.strides) == (expected.shape, expected.strides), index
+
+
+class Unlike:
+    """An object of a class that compares nothing."""
+
+
+UNLIKE = [None, "a", b"a", {"a": 1}, {1}, frozenset(), Unlike(), int, len, ..., slice(1), NotImplemented]
+EVERY_LAYER: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda f, x: dispatch.vjp(lambda x: (np.sum(x), f(x)), x, has_aux=True)[2],
+    "jvp": lambda f, x: dispatch.jvp(lambda x: (np.sum(x), f(x)), (x,), (x,), has_aux=True)[2],
+    "vmap": lambda f, x: vmap(f)(np.stack([x, x]))[1],
+    "functionalize": lambda f, x: functionalize(f)(x),
+    "fx": lambda f, x: dispatch.make_fx(f, "real")(x)(x),
+    "fx symbolic": lambda f, x: dispatch.make_fx(f, "symbolic")(x)(x),
+    "compile": lambda f, x: dispatch.compile(f, fullgraph=True)(x),
+}
+
+
+@pytest.mark.parametrize("layer", EVERY_LAYER)
+@pytest.mark.parametrize("other", UNLIKE, ids=lambda x: type(x).__name__)
+def test_what_is_equal_to_no_number_is_compared_with_each_element(other: Any, layer: str) -> None:
+    for x in (np.arange(6.0).reshape(3, 2).T, np.arange(3, dtype="f4"), np.zeros((0, 2))):
+        for compare in (operator.eq, operator.ne):
+            for f in (lambda x: compare(x, other), lambda x: compare(other, x)):  # noqa: B023
+                found, expected = EVERY_LAYER[layer](f, x), f(x)
+                assert (type(found), found.dtype, found.tolist()) == (type(expected), expected.dtype, expected.tolist())
+                fake = dispatch.eval_shape(f, x)
+                assert (fake.shape, fake.dtype) == (expected.shape, expected.dtype)
+                assert not expected.size or fake.strides == expected.strides
+
+
+def test_an_object_that_compares_itself_is_asked() -> None:
+    class Like:
+        def __eq__(self, other: object) -> Any:
+            return "asked"
+
+        __hash__ = None  # type: ignore[assignment]
+
+    found: list[Any] = []
+    dispatch.grad(lambda x: (found.append(x == Like()), np.sum(x))[1])(A)
+    assert found == ["asked"]
 
 
 class Reversing:
