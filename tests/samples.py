@@ -11,8 +11,7 @@ import numpy as np
 
 from dispatch import ops
 from dispatch.core import OpOverload
-from dispatch.numpy_ops.index_parsing import ARRAY
-from dispatch.operators.views import Look
+from dispatch.operators.views import ARRAY, Look
 from dispatch.schema.tags import Tag
 
 Case = tuple[Any, ...]
@@ -323,8 +322,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "histogram_counts": binned,
     "number_of_bins": lambda make: [(real(make, 5), "sqrt", None, None), (real(make, 5), "fd", np.array(0.5), np.array(2.5))],
     "checked_fweights": lambda make: [(np.array([1, 2]),)], "checked_aweights": lambda make: [(np.array([0.5, 2.0]),)],
-    **dict.fromkeys(["none_but_nan", "none_free", "none_to_average"], lambda make: [(np.array([False, False]),)]),
-    "checked_range": lambda make: [(np.array([1.0, 2.0]),)],
+    **dict.fromkeys(["none_but_nan", "none_free", "none_to_average", "poorly_conditioned"], lambda make: [(np.array([False, False]),)]),
+    "checked_range": lambda make: [(np.array([1.0, 2.0]),)], "discarding_imaginary": lambda make: [(real(make, 3),)],
     **dict.fromkeys(["checked_bins", "checked_edges"], lambda make: [(np.array([1, 1]),)]),
     "checked_spacing": lambda make: [(np.array([1.0]),)],
     "interp": interpolated,
@@ -622,7 +621,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None),
         (make((2, 3)), [2], -1)],
     "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)),
-        (make((2, 1, 2)), 3)],
+        (make((2, 1, 2)), 3), (make((2, 3)), 1), (make((3, 2)), (1, 1, 1))],
     "flip": lambda make: [(make((2, 3)), None), (make((2, 3)), 0), (make((2, 3, 4)), (0, -1)), (make((3,)), -1)],
     "fliplr": lambda make: [(make((2, 3)),), (make((2, 3, 4)),)],
     "flipud": lambda make: [(make((3,)),), (make((2, 3)),)],
@@ -790,7 +789,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "checked_end", "none_but_nan", "none_free", "none_to_average",
+    "checked_end", "none_but_nan", "none_free", "none_to_average", "poorly_conditioned", "discarding_imaginary",
     "unique_places", "unsorted_places",
     "poly_from_roots", "poly_real_if_paired", "polynomial_remainder", "complex_below_0", "complex_beyond_1", "float_below_0",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",

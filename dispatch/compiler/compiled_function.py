@@ -5,8 +5,8 @@ It has more than 350 lines because `compile` has a whole docstring, and a call t
 
 import os
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, update_wrapper
 from threading import RLock
 from types import MethodType
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Program
 from ..core.collector import collector_paused
+from ..core.program import Program
 from ..core.source import levels_out, raised_at
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import (
@@ -69,6 +69,7 @@ class Compiled(Caller):
         self.entries: list[Entry] = []
         self.is_simple = not options.dynamic and not verify
         update_wrapper(self, f, updated=())
+        self.known = frozenset(vars(self)) | {"known"}  # what else is in its dict is the user's
 
     def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run a call of a new kind, or any call of a function that is dynamic or is verified."""
@@ -150,7 +151,9 @@ class Compiled(Caller):
         except Exception as error:
             raised = error
         try:
-            same = agree(run(*copies), out) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
+            with unheard() if raised is None else nullcontext():
+                made = run(*copies)
+            same = agree(made, out) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
         except Exception:
             same = raised is not None
         if not same:
@@ -301,6 +304,15 @@ def processors() -> int:
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list is of nested loops, the first is the outer
     return max(1, min(there, FEW, int(asked) if asked.isdecimal() else FEW))
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Give no warning a second time in a `with` block, and call nobody for a floating-point error."""
+    asked: Any = {kind: what if what == "raise" else "ignore" for kind, what in np.geterr().items()}
+    with warnings.catch_warnings(), np.errstate(**asked):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def refused(f: Any, args: tuple[Any, ...], keywords: dict[str, Any], options: Options, reason: str) -> Entry:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Program, Slot
+from ..core import OpOverload
 from ..core.collector import collector_paused
+from ..core.program import Program, Slot
 from ..core.pytree import mapped
 from ..errors import GraphError
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in

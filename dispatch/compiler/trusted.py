@@ -48,7 +48,7 @@ REFUSED_ATTRIBUTES = frozenset(
     "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
     "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
     "cache_clear __instancecheck__ __subclasscheck__ __type_params__ __hash__ "
-    "__args__ __origin__ __supertype__ __bound__ __constraints__".split()
+    "__args__ __origin__ __supertype__ __bound__ __constraints__ __repr__ __str__ __format__".split()
 )
 
 # Whoever names one of these, or refers to it, may ask for any attribute: `"{0.scale}".format(x)` does.

@@ -289,6 +289,16 @@ def detach(x: Any) -> Any:
     return prims.detach(x)
 
 
+def _both(quotient: Function, rest: Function) -> Function:
+    """Return `divmod`, which like each of the two leaves it to the other operand where that answers for itself."""
+
+    def divmod(self: Tensor, other: Any) -> Any:
+        found = quotient(self, other)
+        return found if found is NotImplemented else (found, rest(self, other))
+
+    return divmod
+
+
 _BINARY = {
     "add": pointwise.add, "sub": pointwise.subtract, "mul": pointwise.multiply, "truediv": pointwise.divide, "pow": pointwise.power,
     "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "matmul": matmul.matmul,
@@ -305,6 +315,12 @@ _INFIX["pow"] = power(
     _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
+# `x == None`: None is equal to no number, so it is an array of False.
+_APART = {
+    "eq": lambda x: indexing.as_number(ops.np.zeros_like(x, np.bool_)),
+    "ne": lambda x: indexing.as_number(ops.np.ones_like(x, np.bool_)),
+}
+_REFLECTED = {name: infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()}
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
     "ge": pointwise.greater_equal,
@@ -314,15 +330,15 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc(UFUNCS, _array_ufunc),
     "__array_function__": array_function(FUNCTIONS, _no_entry),
     **{f"__{name}__": method for name, method in _INFIX.items()},
-    **{f"__{name}__": infix(op, elementwise=name in ("eq", "ne")) for name, op in _COMPARISONS.items()},
-    **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
+    **{f"__{name}__": infix(op, apart=_APART.get(name)) for name, op in _COMPARISONS.items()},
+    **{f"__r{name}__": method for name, method in _REFLECTED.items()},
     **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),
     "__invert__": unary(pointwise.invert),
-    "__divmod__": lambda self, other: (self // other, self % other),
-    "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__divmod__": _both(_INFIX["floordiv"], _INFIX["mod"]),
+    "__rdivmod__": _both(_REFLECTED["floordiv"], _REFLECTED["mod"]),
     "__round__": _round,
     "__contains__": lambda self, value: bool(statistics.any(self == value)),
     "__getitem__": subscript(indexing.getitem, indexing.ALONE, getitem),
