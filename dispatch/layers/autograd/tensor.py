@@ -23,7 +23,7 @@ from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
 from .backward_graph import Leaf, Node, Output
 from .engine import add_to_leaf, add_to_leaves, grad_of, one_of, set_grad, walk_from
-from .grad_mode import in_recorded_rule
+from .grad_mode import in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 
@@ -252,13 +252,29 @@ class TrackedTensor(Tensor):
         # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
         note_request()
         check_open(self)
+        if self._is_constant():
+            return self.value
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
             "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
             "into an array, make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
-    __float__ = __int__ = __complex__ = _number
+    def _is_constant(self) -> bool:
+        """Return whether no gradient is followed here, under `no_grad`, so that what reads the value loses none."""
+        if quiet_now().covers(self.level.number):
+            count_conversion()
+            return True
+        return False
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
 
     def __index__(self) -> int:
         raise ConversionError(
@@ -272,6 +288,9 @@ class TrackedTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()
         check_open(self)
+        if self._is_constant():
+            found = np.asarray(self.value, dtype, copy=copy)
+            return found if copy else freeze(found.view())
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
             f"lost in silence. {library_advice(ARRAY)}"
