@@ -13,6 +13,7 @@ from ...core import (
     check_data,
     check_open,
     count_conversion,
+    freeze,
     is_of_registered_class,
     note_request,
 )
