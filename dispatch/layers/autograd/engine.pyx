@@ -18,7 +18,7 @@ from heapq import heappop, heappush, heapreplace
 
 import numpy as np
 
-from ...core import active_mode
+from ...core import active_mode, freeze
 from ...core import OBSERVE as _OBSERVE
 from ...errors import DispatchError, GradientError, kind_of
 from ...operators.prims import add as _add
@@ -40,8 +40,14 @@ cdef extern from "Python.h":
 
 cdef int AUTOGRAD = _AUTOGRAD
 cdef tuple ARRAYS = (np.ndarray, np.generic)
-cdef Setting spare = None                   # for the next backward on level 0; making one takes 40 ns
-cdef object last_one = None                 # what `one_of` gave
+
+
+cdef class _Ready:
+    """What the next backward finds ready."""
+    cdef Setting guard                      # on level 0; making one takes 40 ns
+    cdef object one                         # what `one_of` gave
+
+cdef _Ready READY = _Ready()
 
 
 def run_backward(roots, seeds, Level level not None, bint keep, bint create_graph, only=None):
@@ -86,11 +92,10 @@ def walk_from(Wrapped x not None, gradient):
 
 def one_of(dtype not None):
     """A read-only 1 without axes, of a dtype."""
-    global last_one
-    if last_one is None or last_one.dtype is not dtype:
-        last_one = np.ones((), dtype)
-        last_one.flags.writeable = False
-    return last_one
+    found = READY.one
+    if found is None or (<cnp.ndarray>found).descr is not dtype:
+        found = READY.one = freeze(np.ones((), dtype))
+    return found
 
 
 def add_to_leaf(Leaf leaf not None, grad):
@@ -130,12 +135,11 @@ def set_grad(x, value):
 
 
 cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_graph, only):
-    global spare
     cdef Walk walk = Walk.__new__(Walk)
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
     cdef Setting guard
-    if usual and spare is not None:
-        guard, spare = spare, None
+    if usual and READY.guard is not None:
+        guard, READY.guard = READY.guard, None
     else:
         guard = Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
     if rank_of_thread() and active_mode(_OBSERVE) is not None:
@@ -147,7 +151,7 @@ cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_g
     finally:
         guard.leave()
     if usual:
-        spare = guard
+        READY.guard = guard
     return walk
 
 
