@@ -1,8 +1,9 @@
 """The kernels that record: of a row with pullbacks, and of an operator with a user's rule.
 
 Both take the tracked values off, call the operator again, and wrap what comes back with a node that refers to the nodes of what
-went in. They are compiled because every tracked call goes through one. The file has more than 350
-lines because both are made of the same steps.
+went in. They are compiled because every tracked call goes through one.
+
+The file has more than 350 lines because both are made of the same steps.
 """
 cimport cython
 cimport numpy as cnp
