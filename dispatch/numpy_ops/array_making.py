@@ -15,6 +15,7 @@ from ..errors import UnsupportedError
 from ..operators.prims import astype
 from ..operators.views import is_number
 from . import flags, numpy_functions, pointwise, shape
+from .data_checks import as_real
 from .row_arguments import as_item, as_value
 
 Function = Callable[..., Any]
@@ -38,7 +39,7 @@ def array(
         raise UnsupportedError(f"np.array: beside a Tensor stands what makes an array of dtype {made.dtype}, which holds no Tensor.")
     fresh = made is not object
     if kind is not None and made.dtype != kind:
-        made, fresh = astype(made, kind), True
+        made, fresh = astype(as_real(made, kind), kind), True
     if is_number(made):  # which is no array, and shares memory with nothing
         made, fresh = shape.copy(made), True
     if order in ("K", "A") and not hasattr(object, "dtype"):  # a list, however its items lie

@@ -230,9 +230,14 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
     return FUNCTIONS[np.compress](condition, self, axis, out)
 
 
-def _asked_for_memory(self: Tensor) -> Any:
-    """Refuse what ctypes and Numba ask of an array, as `np.asarray` is refused."""
-    return self.__array__()
+def _ctypes(self: Tensor) -> Any:
+    """Refuse what ctypes asks of an array, as `np.asarray` is refused."""
+    return self.__array__().ctypes
+
+
+def _numba_type(self: Tensor) -> Any:
+    """Refuse what Numba asks of an array, as `np.asarray` is refused; an array has no such attribute."""
+    return self.__array__()._numba_type_
 
 
 def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
@@ -255,8 +260,11 @@ def _to_device(self: Tensor, device: Any, /, stream: Any = None) -> Any:
 
 
 def _dlpack(self: Tensor, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """Refuse to hand the memory on, as `np.asarray` is refused."""
-    return np.asarray(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    """Refuse to hand the memory on, as `np.asarray` is refused; where it gives a read-only array, and DLPack cannot say so, a copy."""
+    array: np.ndarray = np.asarray(self)
+    if copy is None and not array.flags.writeable and (max_version is None or max_version[0] < 1):
+        copy = True
+    return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
@@ -386,12 +394,12 @@ ON_TENSORS: dict[str, Any] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "detach": detach,
-    "ctypes": property(_asked_for_memory),
+    "ctypes": property(_ctypes),
     "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
     "to_device": _to_device,
-    "_numba_type_": property(_asked_for_memory),
+    "_numba_type_": property(_numba_type),
     **array_methods.METHODS,
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
