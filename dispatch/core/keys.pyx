@@ -8,23 +8,10 @@ independent gradients is the ordinary case. LAYER is free, for a layer that some
 import enum
 
 from ..errors import DefinitionError
-from .wrong_calls import no_key
+from .wrong_calls import Keys, no_key
 
 
-class _Keys(enum.EnumType):
-    def __getattr__(cls, name):
-        if name in cls.__dict__.get("_member_map_", ()):   # of CPython 3.11, which looks members up here
-            return cls._member_map_[name]
-        raise AttributeError(name if name.startswith("_") else no_key(name, cls.__dict__.get("_member_map_", ())), name=name, obj=cls)
-
-    def __getitem__(cls, name):
-        found = cls._member_map_.get(name)
-        if found is None:
-            raise DefinitionError(no_key(name, cls.__dict__.get("_member_map_", ())))
-        return found
-
-
-class DispatchKey(enum.IntEnum, metaclass=_Keys):
+class DispatchKey(enum.IntEnum, metaclass=Keys):
     """A key is a place in an operator's table of kernels. A call runs the kernel at the highest key of its arguments.
 
     Those below FAKE are backends: their kernels compute on the arrays of a device. FAKE to VMAP are layers. The last three are

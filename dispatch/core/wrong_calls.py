@@ -4,12 +4,13 @@ Python's own words for a keyword that a function does not have, an argument that
 call name what is wrong and not what is right. What stands here costs a right call one frame, or nothing.
 """
 
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar
 
-from ..errors import ArgumentError, DispatchError, did_you_mean, kind_of
+from ..errors import ArgumentError, DefinitionError, DispatchError, did_you_mean, kind_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -137,6 +138,21 @@ def _shown(parameters: Iterable[inspect.Parameter]) -> str:
     return ", ".join(found)
 
 
+class Keys(enum.EnumType):
+    """The class of `DispatchKey`, which says of a name that is none which it may have been."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name in cls.__dict__.get("_member_map_", ()):  # of CPython 3.11, which looks members up here
+            return cls._member_map_[name]
+        known = cls.__dict__.get("_member_map_", ())
+        raise AttributeError(name if name.startswith("_") else no_key(name, known), name=name, obj=cls)
+
+    def __getitem__(cls, name: str) -> Any:
+        if name not in cls._member_map_:
+            raise DefinitionError(no_key(name, cls._member_map_))
+        return cls._member_map_[name]
+
+
 class Block(type):
     """The class of classes whose instances are `with` blocks: `with no_grad:`, without a call, says so."""
 
@@ -212,7 +228,7 @@ def no_attribute(x: object, name: str, elsewhere: dict[str, str] | None = None) 
     """
     known = sorted({word for word in (*dir(type(x)), *getattr(x, "__dict__", ())) if not word.startswith("_")})
     words = (elsewhere or {}).get(name)
-    advice = f" Write {words}." if words else did_you_mean(name, known) or f" It has {', '.join(known)}."
+    advice = f" Write {words}." if words else did_you_mean(name, known)
     return AttributeError(f"{kind_of(x)} has no attribute {name!r}.{advice}", name=name, obj=x)
 
 

@@ -402,6 +402,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     columns = [getitem(sample, (slice(None), i)) for i, _ in enumerate(bins)]
     edges = [_edges_along(i, x, as_value(bins[i]), None if range is None else range[i]) for i, x in enumerate(columns)]
     sizes = [x.shape[0] + 1 for x in edges]
+    np.ravel_multi_index((0,) * ndim, guesses(sizes))  # raises NumPy's own error where there are too many bins
     place: Any = 0
     for x, along, size in zip(columns, edges, sizes, strict=True):
         at = subtract(searchsorted(along, x, "right"), equal(x, getitem(along, -1)))  # the last edge is inside

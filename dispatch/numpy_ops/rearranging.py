@@ -221,6 +221,8 @@ unstack = composite(
 def _tile(x: Any, reps: Any) -> Any:
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     ndim = max(len(reps), len(shape_of(x)))
+    if shape_of(x) and all([not isinstance(n, SymInt) and n == 1 for n in reps]):  # NumPy copies it as it lies
+        return reshape(ops.np.copy(x, "K"), (1,) * (ndim - len(shape_of(x))) + shape_of(x))
     reps = (1,) * (ndim - len(reps)) + reps
     shape = (1,) * (ndim - len(shape_of(x))) + shape_of(x)
     x = reshape(x, tuple([n for pair in shape for n in (1, pair)]))

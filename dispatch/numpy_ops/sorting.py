@@ -181,7 +181,7 @@ def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) ->
     below = (less if side == "left" else less_equal)(a, v)
     if (v if hasattr(v, "dtype") else np.asarray(v)).dtype.kind in "fc":  # a nan goes behind all numbers, and to the right of its like
         below = logical_or(below, logical_and(isnan(v), logical_not(isnan(a))) if side == "left" else isnan(v))
-    return total(below, -1, INDEX), 0
+    return ops.np.copy(total(below, -1, INDEX), "C"), 0  # NumPy lays it out anew, whatever the order of v
 
 
 searchsorted: OpOverload = row(

@@ -130,7 +130,7 @@ def test_any_module_of_rows_may_be_imported_first(module):
 
 def test_every_module_of_rows_is_loaded_with_the_rows():
     dir(ops.np)
-    on_first_use = {f"dispatch.numpy_ops.{name}" for name in "from_ufunc array_protocols special_ufuncs special_functions ufunc_keywords ufunc_methods draws handing_over inventory".split()}
+    on_first_use = {f"dispatch.numpy_ops.{name}" for name in "from_ufunc array_protocols graph_syntax plain_forms special_ufuncs special_functions ufunc_keywords ufunc_methods draws handing_over inventory".split()}
     assert [name for name in MODULES if name not in on_first_use and name not in sys.modules] == []
 
 

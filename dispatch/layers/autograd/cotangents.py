@@ -63,3 +63,11 @@ def input_of(node: Any, edges: Sequence[Any], target: Any) -> str:
     if len(edges) != len(arguments) or any(a.type.parts and a.type.has_tensor for a in arguments):
         return "a tracked input"
     return f"argument {arguments[edges.index(target)].name!r}"
+
+
+def complex_beginning() -> GradientError:
+    """What to raise where a backward begins at a complex value without a gradient."""
+    return GradientError(
+        "backward begins at a complex value, and only a real one has an obvious gradient to begin with. Take its .real or "
+        "np.abs(...), or pass gradient=."
+    )
