@@ -24,13 +24,12 @@ from .backward_graph cimport Output, Pull, edges_of
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
 from ...core.array_memory import constant, inexact_layout, writable
+from ...core.lazy import LazyFunction
 from ...core.pytree import mapped
 from ...schema.types import RESIDUAL
 from ..opaque_rules import marks
 from ..opaque_rules import stand_ins as _stand_ins
-from .batched_backward import at_once
 from .grad_mode import outside_rules
-from .opaque_backward import as_one, asks, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect, protect_large
@@ -38,6 +37,14 @@ from .tensor import TrackedTensor as Tracked
 from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
 
 cnp.import_array()
+
+# Of users' rules, and of these what is called once, or where a rule computes by other means than operators.
+at_once = LazyFunction(__package__, ".batched_backward", "at_once")
+as_one = LazyFunction(__package__, ".opaque_backward", "as_one")
+asks = LazyFunction(__package__, ".opaque_backward", "asks")
+explained = LazyFunction(__package__, ".opaque_backward", "explained")
+kept_by = LazyFunction(__package__, ".opaque_backward", "kept_by")
+taken_back = LazyFunction(__package__, ".opaque_backward", "taken_back")
 
 cdef dict STAND_INS = _stand_ins
 
