@@ -35,6 +35,7 @@ from .capture import Captured, FunctionGraph, Options, Walked, capture_graph, wa
 from .conditions import Caller, Conditions, can_write, watched_by_mode
 from .dynamic_shapes import dynamic_program, fits, open_layout
 from .entry_files import EntryFiles, Key, entry_text, head_of, key_of
+from .error_states import has_blocks, put_back
 from .explained import Explained, described
 from .fingerprint import Unkeyed
 from .given import Given, argument_names, slot_of
@@ -142,7 +143,7 @@ class Compiled(Caller):
     ) -> Any:
         """Run the function, and hold the graph, which runs on copies, against it."""
         if entry.doubted and entry.traced is not None and self._backend is not replay:  # an engine is held against the replay
-            run = replay(entry.traced.graph, [])
+            run = put_back(entry.traced.graph, replay(entry.traced.graph, []))
         copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
         raised: Exception | None = None
         out = None
@@ -228,12 +229,12 @@ class Compiled(Caller):
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
-        if loud(np) != (False,):  # an engine would neither raise nor call for floating-point errors
+        if loud(np) != (False,) or has_blocks(traced.graph):  # an engine would neither raise nor call for floating-point errors
             backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         if type(run) is Program:
             run.workers = self._workers
-        return Entry(call, traced.conditions, traced, run)
+        return Entry(call, traced.conditions, traced, put_back(traced.graph, run))
 
     def _warn(self, reason: str) -> None:
         """Warn once why calls run the function itself."""

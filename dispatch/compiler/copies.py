@@ -22,14 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, active_mode
 from ..core.pytree import items_of, leaves, opened
 from ..errors import TracingError
-from ..layers.trace import TracedNumber
+from ..layers.trace import TRACE, TracedNumber
 from ..layers.trace.layer import unasked
 from ..layers.trace.number import plain
 from .conditions import EMPTY
 from .copied_functions import CopiedCachedProperty, CopiedFunction, CopiedMethod, CopiedModule, CopiedProperty
+from .error_states import TracedErrstate
 from .reached import (
     ABSTRACT,
     DESCRIPTORS,
@@ -209,13 +210,15 @@ class Copies:
         self._shared = [(x, dict(class_dict(x) if isinstance(x, type) else vars(x))) for x in reached.shared]
         self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
-        self._swapped = {
+        guard = active_mode(TRACE)
+        self._swapped: dict[int, Any] = {
             id(isinstance): self._isinstance,
             id(issubclass): self._issubclass,
             id(type): self._type,
             id(getattr): self._getattr,
             id(hasattr): self._hasattr,
             id(vars): self._vars,
+            id(np.errstate): functools.partial(TracedErrstate, None if guard is None else guard.mode),
         }
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
         if anchor is not None:

@@ -28,7 +28,7 @@ REFUSED_BUILTINS = frozenset(
 
 # Of NumPy: what depends on more than its arguments, changes what all share, reads files, or looks behind an array.
 REFUSED_NUMPY = frozenset(
-    "random errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
+    "random seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
     "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
