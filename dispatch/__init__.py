@@ -11,7 +11,7 @@ from .core import DispatchKey, OpOverload, Residual, Tensor
 from .core.lazy import names_of
 from .layers.autograd import detect_anomaly, enable_grad, no_grad, set_grad_enabled
 from .layers.autograd.leaf import tensor
-from .layers.fake import FakeTensor, FakeTensorMode
+from .layers.fake import FakeTensor
 from .layers.jvp import DualTensor
 from .layers.mode import Mode
 from .library import (
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .graph import Graph
     from .layers.autograd.checkpoints import checkpoint
     from .layers.fake.eval_shape import eval_shape
+    from .layers.fake.fake_mode import FakeTensorMode
     from .layers.functionalize import FunctionalTensor, functionalize
     from .layers.vmap.transform import vmap
     from .layers.vmap.vectorize import vectorize
@@ -70,6 +71,7 @@ else:
             ".interop": "",
             ".layers.autograd.checkpoints": "checkpoint",
             ".layers.fake.eval_shape": "eval_shape",
+            ".layers.fake.fake_mode": "FakeTensorMode",
             ".layers.functionalize": "FunctionalTensor functionalize",
             ".layers.vmap.transform": "vmap",
             ".layers.vmap.vectorize": "vectorize",

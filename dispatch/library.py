@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from .core import DispatchKey, Residual, fallthrough_kernel
 from .core.lazy import names_of
-from .layers.fake import get_ctx
 from .operators.custom_op import custom_op
 from .operators.register import (
     register_autograd,
@@ -20,6 +19,7 @@ from .schema.tags import Tag
 if TYPE_CHECKING:
     from .dispatcher.array_types import register_array_type
     from .dispatcher.key_guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
+    from .layers.fake.rule_context import get_ctx
     from .numpy_ops.from_ufunc import from_ufunc
     from .operators.define import define, impl, impl_abstract
     from .operators.kernel_handle import get_kernel
@@ -32,6 +32,7 @@ else:
         {
             ".dispatcher.array_types": "register_array_type",
             ".dispatcher.key_guards": "ExcludeDispatchKeyGuard IncludeDispatchKeyGuard",
+            ".layers.fake.rule_context": "get_ctx",
             ".numpy_ops.from_ufunc": "from_ufunc",
             ".operators.define": "define impl impl_abstract",
             ".operators.kernel_handle": "get_kernel",

@@ -15,7 +15,6 @@ from ..dispatcher.frameworks import frameworks, labelled
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
-from ..layers.autograd.batched_backward import batching_rule_of, pull_all
 from ..layers.autograd.derivative_sources import makers, plugged
 from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
@@ -87,7 +86,6 @@ def install() -> None:
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     kernels.derivations = (LazyFunction(__package__, ".array_protocols", "kernel_by_protocols"),)
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
-    vmap.attach(pull_all, batching_rule_of(pull_all))
     pickling.install()
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)

@@ -102,6 +102,8 @@ def _astype(x: Any, dtype: Any) -> Any:
     x = x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)[()]
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         return x.real.astype(dtype)
+    if dtype.kind == "O":  # of a number NumPy makes Python's own, which no operator returns
+        x = np.asarray(x)
     return x.astype(dtype, copy=False)
 
 

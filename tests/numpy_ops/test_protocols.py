@@ -536,3 +536,24 @@ def test_too_many_bins_are_refused_as_numpy_does() -> None:
     x = np.ones((1, 10))
     t = dispatch.tensor(x, requires_grad=True)
     assert making.said(lambda: np.histogramdd(t, bins=2**10), ValueError) == making.said(lambda: np.histogramdd(x, bins=2**10), ValueError)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_a_batch_of_overlapping_sequences_has_nothing_beside_them(name: str, mode: str) -> None:
+    function = getattr(np, name)
+    for n, m in ((1, 1), (2, 5), (5, 2), (4, 4)):
+        a, v = np.arange(3.0 * n).reshape(3, n), np.arange(1.0, 3 * m + 1).reshape(3, m)
+        v[1, m // 2], v[2, 0], a[0, 0] = np.inf, np.nan, -np.inf
+        for in_dims in ((0, 0), (0, None), (None, 0)):
+            x, w = a if in_dims[0] == 0 else a[0], v if in_dims[1] == 0 else v[1]
+            with np.errstate(invalid="ignore"):
+                found = vmap(lambda x, w: function(x, w, mode), in_dims)(x, w)
+                expected = np.stack([function(a[i if in_dims[0] == 0 else 0], v[i if in_dims[1] == 0 else 1], mode) for i in range(3)])
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_number_cast_to_objects_is_refused_as_an_array_is() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    for value in (x, x[0]):
+        assert "the result is an array of Python objects, and no derivative goes through one" in making.said(lambda v=value: v.astype(object), UnsupportedError)
