@@ -1,4 +1,7 @@
-"""Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays."""
+"""Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays.
+
+It has more than 350 lines because what a trace must not have done is asked of it in one place, after it was made.
+"""
 
 import inspect
 import warnings
