@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from . import autograd, errors, library
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .core.lazy import names_of
-from .layers.autograd import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled
+from .layers.autograd import detect_anomaly, enable_grad, no_grad, set_grad_enabled
 from .layers.autograd.leaf import tensor
-from .layers.fake import FakeTensor, FakeTensorMode
+from .layers.fake import FakeTensor
 from .layers.jvp import DualTensor
 from .layers.mode import Mode
-from .layers.vmap import vmap
 from .library import (
     Tag,
     custom_op,
-    infer_schema,
     register_autograd,
     register_fake,
     register_jvp,
@@ -29,7 +27,7 @@ from .numpy_ops.install import install
 from .operators.pickling import MissingOperator
 from .operators.registry import ops
 from .schema.schema import Schema
-from .symbolic import ShapeEnv, SymBool, SymInt, check
+from .symbolic import SymBool, SymInt, check
 
 if TYPE_CHECKING:
     from . import control_flow, interop, numpy, testing
@@ -44,11 +42,15 @@ if TYPE_CHECKING:
     from .dispatcher.call_log import log_calls, profile
     from .dispatcher.thread_context import carry
     from .graph import Graph
+    from .layers.autograd.checkpoints import checkpoint
     from .layers.fake.eval_shape import eval_shape
+    from .layers.fake.fake_mode import FakeTensorMode
     from .layers.functionalize import FunctionalTensor, functionalize
+    from .layers.vmap.transform import vmap
     from .layers.vmap.vectorize import vectorize
-    from .library import from_ufunc
+    from .library import from_ufunc, infer_schema
     from .numpy_ops.protocols import detach
+    from .symbolic.shape_env import ShapeEnv
     from .testing.validate import validate
 else:
     __getattr__, __dir__ = names_of(
@@ -67,12 +69,16 @@ else:
             ".dispatcher.thread_context": "carry",
             ".graph": "Graph",
             ".interop": "",
+            ".layers.autograd.checkpoints": "checkpoint",
             ".layers.fake.eval_shape": "eval_shape",
+            ".layers.fake.fake_mode": "FakeTensorMode",
             ".layers.functionalize": "FunctionalTensor functionalize",
+            ".layers.vmap.transform": "vmap",
             ".layers.vmap.vectorize": "vectorize",
-            ".library": "from_ufunc",
+            ".library": "from_ufunc infer_schema",
             ".numpy": "",
             ".numpy_ops.protocols": "detach",
+            ".symbolic.shape_env": "ShapeEnv",
             ".testing": "",
             ".testing.validate": "validate",
         },

@@ -4,10 +4,7 @@ from typing import TYPE_CHECKING
 
 from .core import DispatchKey, Residual, fallthrough_kernel
 from .core.lazy import names_of
-from .layers.fake import get_ctx
 from .operators.custom_op import custom_op
-from .operators.define import define, impl, impl_abstract
-from .operators.libraries import Library
 from .operators.register import (
     register_autograd,
     register_dispatch,
@@ -16,15 +13,18 @@ from .operators.register import (
     register_kernel,
     register_vmap,
 )
-from .schema.infer import infer_schema
 from .schema.opaque_types import register_opaque_type
 from .schema.tags import Tag
 
 if TYPE_CHECKING:
     from .dispatcher.array_types import register_array_type
     from .dispatcher.key_guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
+    from .layers.fake.rule_context import get_ctx
     from .numpy_ops.from_ufunc import from_ufunc
+    from .operators.define import define, impl, impl_abstract
     from .operators.kernel_handle import get_kernel
+    from .operators.libraries import Library
+    from .schema.infer import infer_schema
     from .testing import opcheck
 else:
     __getattr__, __dir__ = names_of(
@@ -32,8 +32,12 @@ else:
         {
             ".dispatcher.array_types": "register_array_type",
             ".dispatcher.key_guards": "ExcludeDispatchKeyGuard IncludeDispatchKeyGuard",
+            ".layers.fake.rule_context": "get_ctx",
             ".numpy_ops.from_ufunc": "from_ufunc",
+            ".operators.define": "define impl impl_abstract",
             ".operators.kernel_handle": "get_kernel",
+            ".operators.libraries": "Library",
+            ".schema.infer": "infer_schema",
             ".testing": "opcheck",
         },
     )

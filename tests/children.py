@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-BEGIN = "import numpy as np\nimport dispatch\nfrom dispatch.core import *\nA = np.arange(4.0)\n"
+BEGIN = "import numpy as np\nimport dispatch\nfrom dispatch.core import *\nfrom dispatch.core.program import Program, Slot\nA = np.arange(4.0)\n"
 
 # What the interpreter runs: it forks for each text that comes. In the fork the loop ends, and the text runs as a main program does, to
 # the end of the process, which counts too.

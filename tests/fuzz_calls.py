@@ -37,7 +37,8 @@ from hostile import ENDING, Hostility, Shadow
 
 import dispatch
 from dispatch import core
-from dispatch.core import DispatchKey, Guard, Level, Program, Slot
+from dispatch.core import DispatchKey, Guard, Level
+from dispatch.core.program import Program, Slot
 from dispatch.errors import DispatchError
 from dispatch.library import get_kernel
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from dispatch import ops
 from dispatch.core import OpOverload
-from dispatch.numpy_ops.index_parsing import ARRAY
-from dispatch.operators.views import Look
+from dispatch.operators.views import ARRAY, Look
 from dispatch.schema.tags import Tag
 
 Case = tuple[Any, ...]
@@ -316,6 +315,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "unwrap": lambda make: [(3 * real(make, 5) - 4, None, 0, 2 * np.pi), (9 * real(make, 2, 3), 1.0, -1, np.array(3.5)), (5 * real(make, 3, 2), np.array(2.0), 0, 3.0), (real(make, 0, 3), None, 0, 2.0)],
     "convolve": sequences("full", "same", "valid"),
     "correlate": sequences("valid", "same", "full"),
+    "overlapping": lambda make: [(make((5,)), make((3,))), (make((2, 5)), make((3,))), (make((2,)), make((3, 4)))],
     "sliding": lambda make: [(make((5,)), make((3,))), (make((2, 5)), make((3,))), (make((2, 5)), make((2, 2))), (make((4,)), make((3, 4)))],
     "counts": lambda make: [(make((5,), "i8"), None, 5, True), (make((2, 3), "i8"), real(make, 2, 3), 5, True), (make((3,), "i8"), real(make, 2, 3), 5, True), (make((2, 3), "i8"), real(make, 3), 6, True)],
     "bincount": lambda make: [(make((5,), "i8"), None, 5), (make((5,), "i8"), real(make, 5), 6), (make((3,), "i8"), real(make, 3), 7)],
@@ -323,8 +323,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "histogram_counts": binned,
     "number_of_bins": lambda make: [(real(make, 5), "sqrt", None, None), (real(make, 5), "fd", np.array(0.5), np.array(2.5))],
     "checked_fweights": lambda make: [(np.array([1, 2]),)], "checked_aweights": lambda make: [(np.array([0.5, 2.0]),)],
-    **dict.fromkeys(["none_but_nan", "none_free", "none_to_average"], lambda make: [(np.array([False, False]),)]),
-    "checked_range": lambda make: [(np.array([1.0, 2.0]),)],
+    **dict.fromkeys(["none_but_nan", "none_free", "none_to_average", "poorly_conditioned"], lambda make: [(np.array([False, False]),)]),
+    "checked_range": lambda make: [(np.array([1.0, 2.0]),)], "discarding_imaginary": lambda make: [(real(make, 3),)],
     **dict.fromkeys(["checked_bins", "checked_edges"], lambda make: [(np.array([1, 1]),)]),
     "checked_spacing": lambda make: [(np.array([1.0]),)],
     "interp": interpolated,
@@ -622,7 +622,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None),
         (make((2, 3)), [2], -1)],
     "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)),
-        (make((2, 1, 2)), 3)],
+        (make((2, 1, 2)), 3), (make((2, 3)), 1), (make((3, 2)), (1, 1, 1))],
     "flip": lambda make: [(make((2, 3)), None), (make((2, 3)), 0), (make((2, 3, 4)), (0, -1)), (make((3,)), -1)],
     "fliplr": lambda make: [(make((2, 3)),), (make((2, 3, 4)),)],
     "flipud": lambda make: [(make((3,)),), (make((2, 3)),)],
@@ -790,14 +790,14 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "checked_end", "none_but_nan", "none_free", "none_to_average",
+    "checked_end", "none_but_nan", "none_free", "none_to_average", "poorly_conditioned", "discarding_imaginary",
     "unique_places", "unsorted_places",
     "poly_from_roots", "poly_real_if_paired", "polynomial_remainder", "complex_below_0", "complex_beyond_1", "float_below_0",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "stable_order", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
-    "equal_differences", "spread_differences", "differences_at", "sliding", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
+    "equal_differences", "spread_differences", "differences_at", "sliding", "overlapping", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
 }  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 import dispatch
 from dispatch import autograd, testing
 from dispatch.layers import autograd as tape
+from dispatch.layers.autograd import checkpoints
 
 
 def test_it_gathers_and_defines_nothing():
     for name in autograd.__all__:
         found = getattr(autograd, name)
-        assert any(getattr(home, name, None) is found for home in (tape, testing)), name
+        assert any(getattr(home, name, None) is found for home in (tape, checkpoints, testing)), name
 
 
 def test_it_is_on_top_too():

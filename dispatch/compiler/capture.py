@@ -20,6 +20,7 @@ from ..operators.rule_operators import runs_as_ours
 from ..schema.tags import Tag
 from .conditions import BYTES, READ, Conditions
 from .copies import MAKERS, Copies
+from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import Guard, Reached, loud
@@ -254,9 +255,9 @@ def bound(
 def _make_smaller(graph: Graph, options: Options) -> bool:
     """Leave out calls of a graph; return whether any were, which then neither raise nor call.
 
-    It stays as it is where NumPy is told to raise or to call.
+    It stays as it is where NumPy is told to raise or to call, and where it is told anything in the graph.
     """
-    if loud(np) != (False,):
+    if loud(np) != (False,) or has_blocks(graph):
         return False
     count = len(graph.nodes)
     change(graph, *(() if options.dynamic else (know_by_layout,)), merge_alike, fold_ours, drop_dead)

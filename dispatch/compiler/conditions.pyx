@@ -91,7 +91,7 @@ cdef bint same(PyObject *now, PyObject *was) except -1:
         return False
     if PyFloat_CheckExact(now):
         a, b = PyFloat_AS_DOUBLE(now), PyFloat_AS_DOUBLE(was)
-        return memcmp(&a, &b, sizeof(double)) == 0
+        return a == a and memcmp(&a, &b, sizeof(double)) == 0      # `nan in values` asks which nan it is
     if PyLong_CheckExact(now):
         return <object>now == <object>was
     if PyUnicode_CheckExact(now):
@@ -109,7 +109,7 @@ cdef bint same(PyObject *now, PyObject *was) except -1:
     if type(x) is slice or type(x) is range:       # ranges of one length may be equal that end elsewhere
         return equal((x.start, x.stop, x.step), (y.start, y.stop, y.step))
     if isinstance(x, np.generic) and not isinstance(x, (np.void, np.object_)):
-        return x.dtype == y.dtype and x.tobytes() == y.tobytes()
+        return x.dtype == y.dtype and x.tobytes() == y.tobytes() and x == x
     return same_dtypes(x, y) and x.metadata is y.metadata is None if isinstance(x, np.dtype) else type(x) is bytes and x == y
 
 

@@ -22,13 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, active_mode
 from ..core.pytree import items_of, leaves, opened
 from ..errors import TracingError
-from ..layers.trace import TracedNumber
+from ..layers.trace import TRACE, TracedNumber
 from ..layers.trace.layer import unasked
 from ..layers.trace.number import plain
 from .conditions import EMPTY
+from .copied_functions import CopiedCachedProperty, CopiedFunction, CopiedMethod, CopiedModule, CopiedProperty
+from .error_states import TracedErrstate
 from .reached import (
     ABSTRACT,
     DESCRIPTORS,
@@ -45,6 +47,10 @@ from .reached import (
 from .trusted import REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
 
 IMPORT = vars(builtins)["__import__"]
+STANDING: dict[type, type] = {
+    CopiedFunction: types.FunctionType, CopiedMethod: types.MethodType, CopiedModule: types.ModuleType,
+    CopiedProperty: property, CopiedCachedProperty: functools.cached_property,
+}  # fmt: skip
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
 
 
@@ -194,6 +200,8 @@ class Copies:
 
     def __init__(self, reached: Reached, standing: dict[int, Any], anchor: Any = None) -> None:
         self.reached, self.standing = reached, standing
+        self._stands = reached.writes or reached.sets
+        self._metaclasses: dict[type, type] = {}  # whose classes are hashed as the originals are
         self.made: dict[int, Any] = {}  # by id of the original
         self.originals: dict[int, Any] = {}  # by id of the copy
         self._returned: set[int] = set()  # the ids of containers
@@ -202,13 +210,15 @@ class Copies:
         self._shared = [(x, dict(class_dict(x) if isinstance(x, type) else vars(x))) for x in reached.shared]
         self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
-        self._swapped = {
+        guard = active_mode(TRACE)
+        self._swapped: dict[int, Any] = {
             id(isinstance): self._isinstance,
             id(issubclass): self._issubclass,
             id(type): self._type,
             id(getattr): self._getattr,
             id(hasattr): self._hasattr,
             id(vars): self._vars,
+            id(np.errstate): functools.partial(TracedErrstate, None if guard is None else guard.mode),
         }
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
         if anchor is not None:
@@ -297,12 +307,13 @@ class Copies:
             new[self.copy(k)] = self.copy(v)
         return self._watched(mapping_items, new, name)
 
-    def _function(self, f: types.FunctionType) -> types.FunctionType:
+    def _function(self, f: types.FunctionType) -> Any:
         listed = is_listed_function(f)
         known = f.__globals__ if listed else self._globals(f.__globals__)
         cells = tuple([types.CellType() for _ in f.__closure__ or ()])
         new = types.FunctionType(f.__code__, known, f.__name__, None, cells or None)
-        self._put(f, new)
+        seen = self._put(f, CopiedFunction(new, f) if self._stands else new)
+        self.originals[id(new)] = f
         new.__qualname__, new.__module__, new.__doc__ = f.__qualname__, f.__module__, self.copy(f.__doc__)
         if "__annotations__" in self.reached.names:
             new.__annotations__ = self.copy(f.__annotations__)
@@ -320,7 +331,7 @@ class Copies:
         if f.__dict__:
             new.__dict__.update({k: self.copy(f.__dict__[k]) for k in self.reached.attributes(f.__dict__)})
         self._watched(mapping_items, new.__dict__, f"an attribute of {f.__name__}")
-        return new
+        return seen
 
     def _globals(self, known: dict[str, Any]) -> dict[str, Any]:
         new = self.made.get(id(known))
@@ -335,7 +346,7 @@ class Copies:
     def _module(self, x: types.ModuleType) -> Any:
         listed = is_listed_module(x)
         d = vars(x)
-        new = self._put(x, types.ModuleType(x.__name__))
+        new = self._put(x, CopiedModule(x.__name__))
         for name in sorted(self.reached.names & d.keys()):
             if not (listed and self.reached.is_refused(x, name, d[name])):
                 setattr(new, name, self.copy(d[name]))
@@ -352,9 +363,9 @@ class Copies:
 
     def _descriptor(self, x: Any) -> Any:
         if isinstance(x, property):
-            return self._put(x, property(self.copy(x.fget), self.copy(x.fset), self.copy(x.fdel), x.__doc__))
+            return self._put(x, CopiedProperty(self.copy(x.fget), self.copy(x.fset), self.copy(x.fdel), x.__doc__))
         if isinstance(x, functools.cached_property):
-            new = functools.cached_property(self.copy(x.func))
+            new = CopiedCachedProperty(self.copy(x.func))
             new.attrname = x.attrname
             return self._put(x, new)
         return self._put(x, type(x)(self.copy(x.__func__)))
@@ -392,7 +403,7 @@ class Copies:
             if k in d
         }
         first["__qualname__"] = cls.__qualname__
-        new = self._put(cls, type(cls)(cls.__name__, bases, first))
+        new = self._put(cls, self._metaclass(type(cls))(cls.__name__, bases, first))
         taken = self.reached.class_names(cls, called=id(cls) in self.reached.called or self.reached.makes)
         for name, value in d.items():
             if (name in first and name not in named) or type(value) in (types.MemberDescriptorType, types.GetSetDescriptorType):
@@ -410,6 +421,18 @@ class Copies:
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)
         return new
+
+    def _metaclass(self, meta: type) -> type:
+        """Return the class of the copy of a class: its own, or one like it where code may make a set."""
+        if not self.reached.sets:
+            return meta
+        found = self._metaclasses.get(meta)
+        if found is None:
+            bases = (type,) if meta is type else (self._metaclass(type), meta)
+            own = {"__hash__": lambda cls: type.__hash__(self.originals.get(id(cls), cls))}
+            found = self._metaclasses[meta] = type(meta.__name__, bases, own)
+            self.originals[id(found)] = meta
+        return found
 
     def _unnamed(self, cls: type) -> Callable[[Any, str], Any]:
         """Return what an object of the copy answers for an attribute that it lacks: the original's may not be named."""
@@ -530,6 +553,10 @@ class Copies:
             return np.ndarray
         if type(x) is TracedNumber:
             return float
+        if type(x) in STANDING:
+            return STANDING[type(x)]
+        if type(x) in self._metaclasses.values():
+            return type(self.originals.get(id(x), x))
         return types.SimpleNamespace if type(x) is _Namespace else type(x)
 
     def _classes(self, classes: Any) -> Any:
@@ -544,6 +571,8 @@ class Copies:
         classes = self._classes(classes)
         if isinstance(x, (Tensor, TracedNumber)):
             x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+        elif type(x) is CopiedMethod:
+            return issubclass(types.MethodType, classes)
         elif (original := self.originals.get(id(x))) is not None:  # whose class may be registered with an abstract one
             x = original
         elif (cls := self.originals.get(id(type(x)))) is not None:

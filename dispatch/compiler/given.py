@@ -71,6 +71,7 @@ class Given:
             if x.dtype.hasobject:
                 self._refuse(f"the argument {path} is an array of Python objects", cls)
             else:
+                self.roots += [] if x.dtype.names is None else [x.dtype]  # whose names can be changed
                 self._slot(x, path)
         elif cls is float and self._floats and not static and not math.isnan(x):
             self._slot(x, path)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Program, Slot
+from ..core import OpOverload
 from ..core.collector import collector_paused
+from ..core.program import Program, Slot
 from ..core.pytree import mapped
 from ..errors import GraphError
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
@@ -56,7 +57,7 @@ def is_repeatable(graph: Graph, aliases: AliasAnalysis | None = None) -> bool:
     A custom operator's kernel is not looked into: it may do something else than to return values. `aliases` is an analysis
     with inputs apart, where there is one already.
     """
-    if not all([op is None or op.schema.namespace == "np" for op in {node.op for node in graph.nodes}]):
+    if not all([op is None or op.schema.namespace in ("np", "error_state") for op in {node.op for node in graph.nodes}]):
         return False
     aliases = AliasAnalysis(graph, apart=True) if aliases is None else aliases
     inputs = {aliases.of(x) for x in nodes_in(graph.inputs)}

@@ -65,7 +65,9 @@ HOSTILE_METHODS = frozenset(
     "__array__ __array_ufunc__ __array_function__ __array_interface__ __array_struct__ __array_priority__ __array_wrap__ "
     "__array_finalize__ __index__ __float__".split()
 )
-WRITING = frozenset("str repr ascii format format_map mod join".split())
+WRITING = frozenset("str repr ascii format format_map mod join substitute safe_substitute Template Formatter".split())
+# Of these float.__mul__(x, y), say, reads y unseen.
+OF_FLOATS = frozenset(dir(float)) - frozenset("__name__ __doc__ __init__ __class__".split())
 NAMED_BY = frozenset("__name__ __qualname__ __module__ __doc__".split())
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 DICTS = (dict, collections.OrderedDict)
@@ -98,13 +100,14 @@ class Code(NamedTuple):
     catches: bool  # whether it may catch an exception
     tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
     writes: bool  # whether it may write a value as text
+    sets: bool  # whether it may make a set
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
-def names_in(code: types.CodeType) -> Code:
+def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kind of step
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
-    decides, refused, catches, tells_apart, writes = False, "", False, False, False
+    decides, refused, catches, tells_apart, writes, sets = False, "", False, False, False, False
     constant = False  # whether None, True or the like was loaded just before
     generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
@@ -121,6 +124,8 @@ def names_in(code: types.CodeType) -> Code:
             found["attributes"].add(step.argval)
         elif name.startswith(("FORMAT_", "CONVERT_VALUE")):
             writes = True
+        elif name in ("BUILD_SET", "SET_ADD", "SET_UPDATE"):
+            sets = True
         elif name == "PUSH_EXC_INFO":
             catches = True
         elif name == "LOAD_BUILD_CLASS":
@@ -138,13 +143,14 @@ def names_in(code: types.CodeType) -> Code:
             catches |= inner.catches
             tells_apart |= inner.tells_apart
             writes |= inner.writes
+            sets |= inner.sets
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
             writes |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes)
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets)
 
 
 class Reached:
@@ -159,6 +165,8 @@ class Reached:
         By id, how an array or a float is called.
     tells_apart : bool
         Whether code asks for the identity of values; then a plain value is compared by its identity.
+    writes, sets : bool
+        Whether code may write values as text, or make sets.
     shared : list
         Classes and members of Enums that are not copied: a trace must leave them as they are.
     """
@@ -166,7 +174,7 @@ class Reached:
     def __init__(self, *roots: Any, classes: Iterable[type] = (), texts: Iterable[str] = ()) -> None:
         self.names: set[str] = set()
         self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
-        self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = False
+        self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = self.writes = self.sets = False
         state: Any = None
         while True:
             self.guards: list[Guard] = []
@@ -297,6 +305,8 @@ class Reached:
     def _array(self, x: np.ndarray, path: str) -> None:
         if x.dtype.hasobject:
             self._refuse(f"it refers to {path}, an array of Python objects")
+        if x.dtype.names is not None:  # which can be changed in the dtype itself
+            self.visit(x.dtype, f"{path}.dtype")
         self.arrays.setdefault(id(x), x)
         self.where.setdefault(id(x), path)
 
@@ -354,8 +364,10 @@ class Reached:
         self.decides |= code.decides
         self.catches |= code.catches
         self.tells_apart |= code.tells_apart
-        if code.writes or TEXTS & code.attributes:
+        if code.writes or (TEXTS | WRITING) & code.attributes:
             self._printed()
+        self.sets |= code.sets
+        self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self.names |= code.attributes
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
@@ -632,6 +644,9 @@ class Reached:
         elif module.partition(".")[0] == PACKAGE:
             inner = getattr(x, "__wrapped__", None) if hasattr(x, "entries") else None
             if inner is not None:
+                self._note(READ, x, own_names, own := own_names(x), f"{path}'s attributes")
+                if own or (isinstance(inner, types.FunctionType) and self.attributes(vars(inner))):
+                    self._refuse(f"it refers to {path}, a compiled function with attributes of yours")
                 self.visit(inner, path)
             elif not isinstance(x, OpOverload) and not hasattr(x, "schema") and cls.__name__ not in HANDLES:
                 self._refuse(f"it refers to {path}, {kind_of(x)}, which has a state of its own")
@@ -654,6 +669,7 @@ class Reached:
         self.every |= name in ANY_ATTRIBUTE
         if name in WRITING:
             self._printed()
+        self.sets |= name in ("set", "frozenset")
         self.fields |= (module, name) == ("dataclasses", "fields")
         if module.partition(".")[0] in ("math", "cmath") or name in ("complex128", "complex64", "clongdouble"):
             self.decides = True
@@ -663,7 +679,8 @@ class Reached:
             )
 
     def _printed(self) -> None:
-        """Note how NumPy writes numbers and arrays."""
+        """Note that values may be written as text, and how NumPy writes numbers and arrays."""
+        self.writes = True
         self._note(READ, np, printing, printing(np), "np.get_printoptions()")
 
     # -- notes ---------------------------------------------------------------------------------------------------------------
@@ -711,6 +728,11 @@ def factory(x: "collections.defaultdict[Any, Any]") -> tuple[Any, ...]:
 def naming(x: Any) -> tuple[Any, ...]:
     """Return what a function or a class is called, and what it says of itself."""
     return x.__name__, x.__qualname__, x.__module__, x.__doc__
+
+
+def own_names(x: Any) -> tuple[Any, ...]:
+    """Return the names that a user has given to a compiled function."""
+    return tuple([name for name in vars(x) if name not in x.known])
 
 
 def annotations(f: types.FunctionType) -> tuple[Any, ...]:

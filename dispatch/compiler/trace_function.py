@@ -25,6 +25,7 @@ from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
+from ..graph.shape_guards import NOTE
 from ..layers.autograd import TrackedTensor, track
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.trace import Trace, TracedTensor, metadata
@@ -103,6 +104,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                 graph.outputs = _left(f(*unflatten(args, values)), trace)
         if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
             _settle(graph, fakes.shape_env)
+        if tracing_mode == "symbolic" and not graph.symbols:
+            graph.notes[NOTE] = True
         return graph
 
     return traced

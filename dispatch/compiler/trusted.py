@@ -28,7 +28,7 @@ REFUSED_BUILTINS = frozenset(
 
 # Of NumPy: what depends on more than its arguments, changes what all share, reads files, or looks behind an array.
 REFUSED_NUMPY = frozenset(
-    "random errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
+    "random seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
     "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
@@ -48,7 +48,7 @@ REFUSED_ATTRIBUTES = frozenset(
     "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
     "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
     "cache_clear __instancecheck__ __subclasscheck__ __type_params__ __hash__ "
-    "__args__ __origin__ __supertype__ __bound__ __constraints__".split()
+    "__args__ __origin__ __supertype__ __bound__ __constraints__ __repr__ __str__ __format__".split()
 )
 
 # Whoever names one of these, or refers to it, may ask for any attribute: `"{0.scale}".format(x)` does.

@@ -32,7 +32,6 @@ from .flatten import items_of, rebuilt, set_record
 from .hooks import Hooks
 from .outputs import Outputs, Residual, share_memory
 from .overload import OpOverload, bound, rank_of_call, redispatched, run_at
-from .program import Program, Slot
 from .state import (
     ABOVE,
     Guard,
@@ -94,13 +93,11 @@ __all__ = [
     "ModeGuard",
     "OpOverload",
     "Outputs",
-    "Program",
     "Registration",
     "Reopened",
     "Residual",
     "Setting",
     "Size",
-    "Slot",
     "Tensor",
     "Without",
     "about_devices",

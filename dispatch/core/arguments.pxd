@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 
 from .keys cimport rank_t
 
-cpdef enum Kind:                           # of a check; in Python an IntEnum
+cdef enum:                                  # the kind of a check; in Python `Kind.ANY` and so on
     ANY = 0
     TENSOR = 1
     TENSOR_OR_NUMBER = 2                    # the kinds up to here take an exact ndarray without a further look

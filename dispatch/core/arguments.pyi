@@ -1,37 +1,36 @@
-from enum import IntEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from typing_extensions import disjoint_base
 
-class Kind(IntEnum):
-    ANY = 0
-    TENSOR = 1
-    TENSOR_OR_NUMBER = 2
-    INT = 3
-    FLOAT = 4
-    COMPLEX = 5
-    BOOL = 6
-    STR = 7
-    BYTES = 8
-    SCALAR = 9
-    DTYPE = 10
-    CALLABLE = 11
-    INSTANCE = 12
-    LIST = 13
-    TUPLE = 14
-    DICT = 15
-    NONE = 16
-    RESIDUAL = 17
-    DEVICE = 18
-    LITERAL = 19
-    UNION = 20
+class Kind:
+    ANY: Final = 0
+    TENSOR: Final = 1
+    TENSOR_OR_NUMBER: Final = 2
+    INT: Final = 3
+    FLOAT: Final = 4
+    COMPLEX: Final = 5
+    BOOL: Final = 6
+    STR: Final = 7
+    BYTES: Final = 8
+    SCALAR: Final = 9
+    DTYPE: Final = 10
+    CALLABLE: Final = 11
+    INSTANCE: Final = 12
+    LIST: Final = 13
+    TUPLE: Final = 14
+    DICT: Final = 15
+    NONE: Final = 16
+    RESIDUAL: Final = 17
+    DEVICE: Final = 18
+    LITERAL: Final = 19
+    UNION: Final = 20
 
 @disjoint_base
 class Check:
     def __new__(
         owner,  # not `cls`: that is an argument
-        kind: Kind,
+        kind: int,
         *,
         optional: bool = False,
         element: Check | None = None,

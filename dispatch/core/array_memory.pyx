@@ -309,7 +309,9 @@ cpdef object unwritten(x, Py_ssize_t limit):
             return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None
     if owner == <PyObject *>x and PyArray_NBYTES(<cnp.ndarray>x) > limit:
         return None
-    return freeze(copied(<cnp.ndarray>x))
+    cdef cnp.ndarray made = copied(<cnp.ndarray>x)
+    PyArray_CLEARFLAGS(made, NPY_ARRAY_WRITEABLE)
+    return made
 
 
 cdef another(Wrapped x, Py_ssize_t limit):

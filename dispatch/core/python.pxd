@@ -42,6 +42,20 @@ cdef extern from *:
         return !(PyType_GetFlags(Py_TYPE(x)) & (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS
                                                 | Py_TPFLAGS_DICT_SUBCLASS));
     }
+    static inline PyObject **dispatch_items_of_tuple(PyObject *x) { return &PyTuple_GET_ITEM(x, 0); }
+    static inline PyObject *dispatch_tuple_of(PyObject *const *items, Py_ssize_t n) {
+        PyObject *made = PyTuple_New(n);
+        for (Py_ssize_t i = 0; made != NULL && i < n; i++) {
+            Py_INCREF(items[i]);
+            PyTuple_SET_ITEM(made, i, items[i]);
+        }
+        return made;
+    }
+    /* A reference that the caller gives up, as Cython takes it: of a function that returns one. */
+    static inline PyObject *dispatch_new_reference(PyObject *x) { return x; }
     """
     bint is_leaf "dispatch_is_leaf"(PyObject *x) noexcept nogil
     bint is_plain "dispatch_is_plain"(PyObject *x) noexcept nogil
+    PyObject **items_of_tuple "dispatch_items_of_tuple"(tuple) noexcept
+    tuple tuple_of "dispatch_tuple_of"(PyObject *const *items, Py_ssize_t n)
+    object new_reference "dispatch_new_reference"(PyObject *)

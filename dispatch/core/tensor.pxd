@@ -20,5 +20,20 @@ cdef int no_more(object x, tuple items, void *context) except -1       # raises 
 cdef Wrapped allocated(type cls, Level level, rank_t rank)
 cdef bint is_wrapped(PyObject *x) noexcept
 cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
-cdef tuple taken_off(object whole, tuple args)
 cdef tuple unwrapped(tuple values, rank_t rank)
+
+cdef enum:
+    FEW = 8                                 # arguments that are taken apart without an allocation
+
+cdef struct Taken:                          # what a layer's kernel begins with, as `split` returns it
+    PyObject *like                          # NULL for None
+    PyObject *setting                       # NULL for None
+    Py_ssize_t count
+    PyObject **values
+    PyObject **data
+    PyObject *on_stack[2 * FEW]
+
+cdef void begin(Taken *taken) noexcept
+cdef void let_go(Taken *taken) noexcept
+cdef PyObject *descended(PyObject *whole, PyObject *const *args, Py_ssize_t n, Taken *taken) except NULL
+cdef object own_of(Taken *taken)

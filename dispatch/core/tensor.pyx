@@ -4,6 +4,7 @@ A wrapper carries exactly one key at one level, kept as one integer, its rank, a
 rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads to a lower rank.
 It has more than 350 lines because what reads a wrapper's fields in C stands beside them.
 """
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -11,8 +12,10 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from .arrays cimport has_key, has_more, is_exact
 from .flatten cimport mapped, walk
 from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
-from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
+from .python cimport PyType_IsSubtype, Py_DECREF, Py_None, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain, items_of_tuple, new_reference
+from .python cimport tuple_of
 from .state cimport GROUND, Level, thread_state
+from .vectorcall cimport vectorcall
 
 from ..errors import ArgumentError, ConversionError, EscapedValueError, GuardError
 from .keys import DispatchKey
@@ -24,12 +27,8 @@ cdef extern from *:
     static PyObject *dispatch_allocate(PyObject *cls, PyObject *no_arguments) {
         return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, no_arguments, NULL);
     }
-    static inline PyObject *dispatch_call_with(PyObject *f, PyObject *values) {
-        return PyObject_Vectorcall(f, &PyTuple_GET_ITEM(values, 0), (size_t)PyTuple_GET_SIZE(values), NULL);
-    }
     """
     object dispatch_allocate(object cls, tuple no_arguments)
-    object dispatch_call_with(PyObject *f, PyObject *values)
 
 cdef tuple NOTHING = ()
 cdef rank_t OPAQUE = (1 << FAKE) | (1 << VMAP)          # keys of values that are no constants
@@ -346,26 +345,54 @@ cdef object row_taken_off(object x, rank_t *rank, list data):
     return found if type(x) is list else x if same else tuple(found)
 
 
-cdef tuple taken_off(object whole, tuple args):
-    """`split`, or `descend` where `whole` is given."""
+cdef void begin(Taken *taken) noexcept:
+    """Make a Taken one that holds nothing, which `let_go` may be given."""
+    taken.like = taken.setting = NULL
+    taken.count = 0
+    taken.values, taken.data = taken.on_stack, taken.on_stack + FEW
+
+
+cdef void let_go(Taken *taken) noexcept:
+    """Release what a Taken holds."""
+    cdef Py_ssize_t i
+    for i in range(taken.count):
+        Py_DECREF(taken.values[i])
+        Py_DECREF(taken.data[i])
+    taken.count = 0
+    Py_XDECREF(taken.like)
+    Py_XDECREF(taken.setting)
+    if taken.values != taken.on_stack:
+        PyMem_Free(taken.values)
+
+
+cdef int take_off(PyObject *const *args, Py_ssize_t n, Taken *taken) except -1:
+    """`split` in C: the caller has begun with `taken`, and lets go of it, after an exception too."""
     cdef Wrapped like = None
-    cdef Py_ssize_t i, n = len(args)
-    cdef rank_t rank
+    cdef Py_ssize_t i
+    cdef rank_t rank, bit
     cdef bint all_plain
     cdef list parts
-    cdef rank_t low = 0                     # the first 64 bits of `own`; hardly an operator has more arguments
-    cdef rank_t plain = 0                   # which of these are rows of numbers and arrays, as a shape is
-    cdef object own = 0
-    cdef PyObject *found
-    cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
+    cdef rank_t plain = 0                   # which of the first 64 arguments are rows of numbers and arrays, as a shape is
+    cdef rank_t wrappers = 0                # and which are wrappers
+    cdef PyObject *x
+    if n > FEW:
+        taken.values = <PyObject **>PyMem_Malloc(2 * n * sizeof(PyObject *))
+        if taken.values == NULL:
+            taken.values = taken.on_stack
+            raise MemoryError
+        taken.data = taken.values + n
     for i in range(n):
         x = args[i]
-        if is_wrapped(<PyObject *>x):       # the usual case: walking is for containers
+        if is_plain(x) or is_exact(x):
+            continue
+        if is_wrapped(x):                   # the usual case: walking is for containers
+            if i < 64:
+                wrappers |= <rank_t>1 << i
             if like is None or (<Wrapped>x).rank > like.rank:
                 like = <Wrapped>x
-        elif is_row(<PyObject *>x):
+        elif is_row(x):
             all_plain = i < 64
-            for item in x:
+            for item in <object>x:
                 if is_plain(<PyObject *>item) or is_exact(<PyObject *>item):
                     continue
                 all_plain = False
@@ -375,43 +402,69 @@ cdef tuple taken_off(object whole, tuple args):
                     like = <Wrapped>item
             if all_plain:
                 plain |= <rank_t>1 << i
-        elif not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
-            like = highest(x, like, WRAPPED)
-    rank = like.rank if like is not None else 0
+        else:
+            like = highest(<object>x, like, WRAPPED)
+    rank = 0
+    if like is not None:
+        rank = like.rank
+        taken.like = <PyObject *>like
+        Py_INCREF(like)
     for i in range(n):
         x = args[i]
-        if is_plain(<PyObject *>x) or is_exact(<PyObject *>x):
-            Py_INCREF(x)
-            PyTuple_SET_ITEM(values, i, x)
-            Py_INCREF(None)
-            PyTuple_SET_ITEM(data, i, None)
-            continue
-        kept = None
-        if is_wrapped(<PyObject *>x):
-            item, kept = value_at(x, &rank), data_at(x, &rank)
-        elif i < 64 and plain >> i & 1:
-            item = list(x) if type(x) is list else x
-        elif is_row(<PyObject *>x):
-            parts = []
-            item = row_taken_off(x, &rank, parts)
-            kept = parts if parts else None
-        else:
-            item, kept = mapped(x, value_at, &rank), mapped(x, data_at, &rank, list_unless_empty)
-        Py_INCREF(item)
-        PyTuple_SET_ITEM(values, i, item)
-        if kept is not None:
-            if i < 64:
-                low |= <rank_t>1 << i
+        bit = <rank_t>1 << i if i < 64 else 0
+        if is_plain(x) or is_exact(x):
+            put(taken, <object>x, None)
+        elif wrappers & bit or is_wrapped(x):
+            if (<Wrapped>x).rank == rank:
+                put(taken, (<Wrapped>x).value, (<Wrapped>x).kept)
             else:
-                own = own | ONE << i
-        Py_INCREF(kept)
-        PyTuple_SET_ITEM(data, i, kept)
-    found = thread_state().settings[key_at(rank)]
-    value = None if found == NULL else <object>found
-    own = low if n <= 64 else own | low
-    if whole is None:
-        return like, values, data, own, value
-    return dispatch_call_with(<PyObject *>whole, <PyObject *>values), like, values, data, own, value
+                put(taken, <object>x, None)
+        elif plain & bit:
+            put(taken, list(<object>x) if Py_TYPE(x) == <PyTypeObject *>list else <object>x, None)
+        elif is_row(x):
+            parts = []
+            item = row_taken_off(<object>x, &rank, parts)
+            put(taken, item, parts if parts else None)
+        else:
+            put(taken, mapped(<object>x, value_at, &rank), mapped(<object>x, data_at, &rank, list_unless_empty))
+    taken.setting = thread_state().settings[key_at(rank)]
+    Py_XINCREF(taken.setting)
+    return 0
+
+
+cdef inline void put(Taken *taken, object value, object data) noexcept:
+    Py_INCREF(value)
+    Py_INCREF(data)
+    taken.values[taken.count], taken.data[taken.count] = <PyObject *>value, <PyObject *>data
+    taken.count += 1
+
+
+cdef PyObject *descended(PyObject *whole, PyObject *const *args, Py_ssize_t n, Taken *taken) except NULL:
+    """Take the topmost wrappers off, and give the result of the operator's call on what is left, a new reference."""
+    take_off(args, n, taken)
+    return vectorcall(whole, taken.values, n, NULL)
+
+
+cdef object own_of(Taken *taken):
+    """Which arguments the layer has kept something of: bit i for argument i."""
+    cdef rank_t low = 0                     # hardly an operator has more than 64 arguments
+    cdef Py_ssize_t i
+    for i in range(min(taken.count, 64)):
+        if taken.data[i] != Py_None:
+            low |= <rank_t>1 << i
+    own = low
+    for i in range(64, taken.count):
+        if taken.data[i] != Py_None:
+            own = own | ONE << i
+    return own
+
+
+cdef tuple parts_of(Taken *taken):
+    """What `split` gives."""
+    return (
+        None if taken.like == NULL else <object>taken.like, tuple_of(taken.values, taken.count),
+        tuple_of(taken.data, taken.count), own_of(taken), None if taken.setting == NULL else <object>taken.setting,
+    )
 
 
 def split(tuple args not None):
@@ -436,7 +489,13 @@ def split(tuple args not None):
     value : object
         The newest Setting of the layer's key in this thread, or None.
     """
-    return taken_off(None, args)
+    cdef Taken taken
+    begin(&taken)
+    try:
+        take_off(items_of_tuple(args), len(args), &taken)
+        return parts_of(&taken)
+    finally:
+        let_go(&taken)
 
 
 def descend(whole not None, tuple args not None):
@@ -456,7 +515,13 @@ def descend(whole not None, tuple args not None):
     like, values, data, own, value
         As `split` returns them.
     """
-    return taken_off(whole, args)
+    cdef Taken taken
+    begin(&taken)
+    try:
+        out = <object>new_reference(descended(<PyObject *>whole, items_of_tuple(args), len(args), &taken))
+        return out, *parts_of(&taken)
+    finally:
+        let_go(&taken)
 
 
 def unwrap(x, rank_t rank):

@@ -12,7 +12,6 @@ code.
 
 import keyword
 import re
-from collections.abc import Callable
 from enum import Enum
 from itertools import count
 from operator import attrgetter
@@ -31,39 +30,10 @@ from .body import Body
 from .literals import BY_CLASS, TYPES, Writer, find_class, is_known
 from .metadata import Metadata
 from .node import Node
+from .operator_facts import SPELLINGS
 
 MOST_ELEMENTS = 32  # of a constant that is written out
 RESERVED = frozenset({"np", "ops", "objects", "float", "complex", "slice", "f", *TYPES})
-Spelling = Callable[["Code", Node], str | None]
-SPELLINGS: dict[str, Spelling] = {}
-
-
-def register_spelling(name: str, spelling: Spelling) -> None:
-    """Choose how calls of an operator are printed.
-
-    Parameters
-    ----------
-    name : str
-        The name of the operator.
-    spelling : callable
-        `spelling(code, node)` returns the text, or None for the usual call. Text that begins with "=" is assigned to the name
-        of the node; other text is a statement. `code.spell(x)` is the expression of an argument.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> @dispatch.custom_op("doc_spelling::twice", mutates_args=())
-    ... def twice(x: np.ndarray) -> np.ndarray:
-    ...     return 2 * x
-    >>> register_spelling("doc_spelling::twice", lambda code, node: f"= 2 * {code.spell(node.args[0])}")
-    >>> print(dispatch.make_fx(twice)(np.ones(3)))
-    def f(x):
-        # ...
-        twice = 2 * x  # float64[3]
-        return twice
-    """
-    SPELLINGS[name] = spelling
-
 
 class Code(Writer):
     """The Python code of a graph: `exec(code.text, code.scope)` runs it."""

@@ -13,7 +13,7 @@ from .literals import Writer, evaluated
 from .liveness import last_uses
 from .metadata import Metadata
 from .node import Node
-from .shape_guards import run_checks, size_at, sizes_of_inputs
+from .shape_guards import is_checked, run_checks, size_at, sizes_of_inputs
 
 NUMBERS = frozenset({int, float, complex})
 STATIC = frozenset({int, float, bool, str, type(None), complex, type(Ellipsis)})
@@ -30,7 +30,7 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
     bind(body.inputs, args, values)
     aliases = AliasAnalysis(body) if body.constants else None
     done = last_uses(body)
-    if body.symbols:
+    if is_checked(body):
         sizes |= sizes_of_inputs(body, values)
     tested: set[int] = set()
     read: dict[Node, list[tuple[str, int | None]]] = {}
@@ -59,7 +59,7 @@ def holds(body: Body, args: tuple[Any, ...]) -> bool:
     values: dict[Node, Any] = {}
     try:
         bind(body.inputs, args, values)
-        if body.symbols:
+        if is_checked(body):
             sizes_of_inputs(body, values)
     except GraphError:
         return False

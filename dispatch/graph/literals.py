@@ -19,7 +19,7 @@ import numpy as np
 from ..core import OpOverload
 from ..core.pytree import field_names, items_of, made_of, register_record
 from ..errors import GraphError
-from ..operators.views import Look
+from ..operators.views import ARRAY, Look, Place
 from .array_literals import Unwritable, array_of, data_of, described, dtype_of, dtype_text, metadata_of, raw_bytes, scalar_of
 from .metadata import Metadata, Opaque
 from .node import Node
@@ -325,4 +325,5 @@ register_value(slice, "slice", lambda x: (x.start, x.stop, x.step), slice)
 register_value(np.ndarray, "data", data_of, array_of)
 register_value(Metadata, "array", described, metadata_of)
 register_value(Opaque, "opaque", lambda x: (x.cls,), Opaque)
+register_value(Place, "place", lambda x: (), lambda: ARRAY)
 register_value(Look, "look", lambda x: (x.op, x.place, x.part, x.number, x.args), _look)

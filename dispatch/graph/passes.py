@@ -26,6 +26,7 @@ from .body import Body
 from .literals import Writer, is_open
 from .metadata import Metadata
 from .node import Node, key_of, maker, nodes_in, standing
+from .operator_facts import CANNOT_RAISE
 
 G = TypeVar("G", bound=Body)
 Only = Callable[[OpOverload], bool] | None
@@ -133,9 +134,6 @@ def drop_dead(graph: Body, aliases: AliasAnalysis) -> None:
             kept.append(node)
             live.update(nodes_in(node.args))
     graph.keep(kept[::-1])
-
-
-CANNOT_RAISE: set[OpOverload] = set()  # beside ufuncs: of arrays laid out as in the trace, where one array is given to a view
 
 
 def may_raise(node: Node) -> bool:

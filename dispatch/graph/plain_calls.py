@@ -2,7 +2,7 @@
 
 A program is run for many values of one layout, so what a kernel asks of its arguments is known when the program is made:
 `np::transpose` becomes `x.transpose()`, `np::moveaxis` the transposition with the axes that it comes to. A ufunc stands for
-the operator whose kernel it is; for other kernels their authors say it, by `register_plain_call`.
+the operator whose kernel it is; for other kernels their authors say it, by `operator_facts.register_plain_call`.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload
+from ..core import OpOverload
 from .node import Node
+from .operator_facts import PLAIN_RULES, Rule, kernel_of
 
 
 class PlainCall(NamedTuple):
@@ -26,36 +27,6 @@ class PlainCall(NamedTuple):
     function: Callable[..., Any]
     args: tuple[Any, ...]
     names: tuple[str, ...] = ()
-
-
-Rule = Callable[..., PlainCall | None]
-_RULES: dict[str, tuple[Any, Rule]] = {}
-
-
-def register_plain_call(op: OpOverload, rule: Rule) -> None:
-    """Say what programs may call in place of an operator, as long as the operator has the kernel that it has now.
-
-    Parameters
-    ----------
-    op : OpOverload
-        It writes to none of its arguments.
-    rule : callable
-        `rule(out, *args)` gets the value of the node and its arguments in schema order, with nodes for values; a number may be
-        in place of an array. It returns a `PlainCall`, or None where there is none. The call must give, of plain arrays and of
-        NumPy's numbers, what the kernel gives: to the bit, with the same strides, views and warnings. Where it raises, the
-        operator is called.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> @dispatch.custom_op("doc_plain::twice", mutates_args=())
-    ... def twice(x: np.ndarray) -> np.ndarray:
-    ...     return np.multiply(x, 2)
-    >>> register_plain_call(twice, lambda out, x: PlainCall(np.multiply, (x, 2)))
-    >>> plain_call(dispatch.make_fx(twice)(np.ones(3)).nodes[-1])[1:]
-    (<ufunc 'multiply'>, (x, 2), ())
-    """
-    _RULES[op.name] = _kernel(op), rule
 
 
 class PlainCalls:
@@ -85,18 +56,12 @@ def plain_call(node: Node) -> tuple[Any, Callable[..., Any], tuple[Any, ...], tu
 
 def _rule(op: OpOverload) -> tuple[Any, Rule | None]:
     """Return the kernel of an operator, and the rule that counts while it has that."""
-    kernel = _kernel(op)
+    kernel = kernel_of(op)
     if op.schema.has_residual:
         return kernel, None
-    if op.name in _RULES:
-        known, rule = _RULES[op.name]
-        return kernel, rule if kernel is known else None
+    if op.name in PLAIN_RULES:
+        known, rule_of = PLAIN_RULES[op.name]
+        return kernel, rule_of(op.schema.name) if kernel is known else None
     if type(kernel) is np.ufunc and kernel.nin == len(op.schema.arguments) and kernel.nout == 1 and not op.schema.is_mutable:
         return kernel, lambda out, *args: PlainCall(kernel, args)
     return kernel, None
-
-
-def _kernel(op: OpOverload) -> Any:
-    """Return what was registered to compute with NumPy's arrays; None for nothing."""
-    found = op.table.source(int(DispatchKey.CPU))
-    return None if found is None else found.rule

@@ -284,7 +284,13 @@ def _without_writes_of_itself(graph: G, calls: Calls) -> G:
     if not copies:
         return graph
     lifetimes = Lifetimes(graph)
-    instead = {node: x for node, x in copies.items() if _may_stand_for(lifetimes, x, node)}
+    instead: dict[Node, Node] = {}
+    alike: dict[Node, list[Node]] = {}  # the values that are one array then, so that each must be able to replace each
+    for node, x in copies.items():
+        if all([_may_stand_for(lifetimes, other, node) for other in alike.get(x, [x])]):
+            instead[node] = x
+            alike[node] = alike.setdefault(x, [x])
+            alike[x].append(node)
     return graph.without(instead) if instead else graph
 
 

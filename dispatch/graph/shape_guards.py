@@ -14,6 +14,7 @@ from .metadata import Metadata
 from .node import Node, nodes_in
 
 SYMBOL = re.compile(r"[a-z]\d{1,6}")
+NOTE = "symbolic"  # of a graph that was traced with symbolic sizes and has none: its lengths, all 0 or 1, are checked too
 
 
 class Symbols:
@@ -78,6 +79,11 @@ def size_at(x: Any, axis: int | None) -> int:
     """Return the number of a symbol: the length of an axis of a value, or the value itself."""
     found: int = x if axis is None else x.shape[axis]
     return found
+
+
+def is_checked(body: Body) -> bool:
+    """Whether the lengths of a graph's arguments are compared with those of its trace."""
+    return bool(body.symbols) or NOTE in body.notes
 
 
 def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from ..errors import UnsupportedError
 from ..operators.prims import astype
 from ..operators.views import is_number
 from . import flags, numpy_functions, pointwise, shape
+from .data_checks import as_real
 from .row_arguments import as_item, as_value
 
 Function = Callable[..., Any]
@@ -30,6 +31,7 @@ def array(
     if any(options.values()):
         raise UnsupportedError(f"np.array: {min(options)}= is not taken where a Tensor is. Leave it out.")
     kind = None if dtype is None else np.dtype(dtype)
+    copy = None if copy is None or getattr(copy, "name", "") == "IF_NEEDED" else bool(copy)  # NumPy's enum is private
     made = as_value(object)
     if not isinstance(made, (Tensor, np.ndarray)):
         made = np.asarray(made)
@@ -37,7 +39,7 @@ def array(
         raise UnsupportedError(f"np.array: beside a Tensor stands what makes an array of dtype {made.dtype}, which holds no Tensor.")
     fresh = made is not object
     if kind is not None and made.dtype != kind:
-        made, fresh = astype(made, kind), True
+        made, fresh = astype(as_real(made, kind), kind), True
     if is_number(made):  # which is no array, and shares memory with nothing
         made, fresh = shape.copy(made), True
     if order in ("K", "A") and not hasattr(object, "dtype"):  # a list, however its items lie

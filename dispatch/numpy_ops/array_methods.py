@@ -116,6 +116,9 @@ class Flags:
     def __setitem__(self, name: str, value: Any) -> None:
         self.__setattr__(name.lower(), value)
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"x.flags.{name} cannot be deleted: it says how the array below lies in memory.")
+
     def __repr__(self) -> str:
         return f"<flags: C_CONTIGUOUS {self.c_contiguous}, F_CONTIGUOUS {self.f_contiguous}, WRITEABLE {self.writeable}>"
 

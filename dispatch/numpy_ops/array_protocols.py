@@ -19,6 +19,7 @@ from ..operators import prims
 from ..operators.registered_arrays import check_writable, converted, filled, function_for
 from ..operators.registry import ops
 from . import creation, data_dependent, diagonals, indexing, nan_reductions, pointwise, pointwise_more, shape, statistics
+from .data_checks import discarding
 from .index_parsing import placed
 from .item_assignment import setitem_
 from .linalg import decompositions, solve
@@ -199,7 +200,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     solve.cofactors: _cofactors,
     solve.inv_lower: lambda a: function_for(a, np.linalg.inv)(ops.np.tril(a)),
     pointwise_more.clip: _clip,
-    **dict.fromkeys((statistics.none_to_average, nan_reductions.none_but_nan, nan_reductions.none_free), lambda x: x),  # the class warns
+    **dict.fromkeys((statistics.none_to_average, nan_reductions.none_but_nan, nan_reductions.none_free, discarding), lambda x: x),  # the class warns
     creation.zeros_like: _like(),
     creation.ones_like: _like(1),
     creation.empty_like: _like(),

@@ -8,10 +8,10 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import SymInt, guesses, has_zero
 from . import flags, numpy_functions
 from .families import composite
-from .index_parsing import ARRAY
 from .indexing import getitem
 from .numpy_functions import spelled
 from .pointwise import remainder

@@ -14,9 +14,9 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, clone
-from ..operators.views import is_number
+from ..operators.views import ARRAY, is_number
 from . import cumulative, indexing, pointwise, shape
-from .index_parsing import ARRAY, AS_IT_STANDS, as_array
+from .index_parsing import AS_IT_STANDS, as_array
 from .item_assignment import setitem_
 from .row_arguments import as_index, as_item, as_mask, as_value
 

@@ -13,14 +13,12 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import astype
 from ..operators.registry import ops
-from ..operators.views import is_number
+from ..operators.views import ARRAY, is_number
 from ..symbolic import guesses, is_zero
 from . import numpy_functions
 from .assignment import result_into, setitem
-from .families import aligned, composite, laid_alike, linear, row
-from .index_parsing import ARRAY
+from .families import aligned, attach_plain_forms, composite, laid_alike, linear, row
 from .indexing import getitem, where
-from .plain_forms import attach
 from .pointwise import equal, logical_not, maximum, minimum, remainder
 from .rearranging import shape_of
 from .result_layouts import broadcast_shape, hollow, weak
@@ -171,4 +169,4 @@ def install() -> None:
     numpy_functions.SPELLED.setdefault(choose, (np.choose, {"a": "a", "choices": "choices", "mode": "mode"}))
     numpy_functions.SPELLED.setdefault(select, (np.select, {"condlist": "conditions", "choicelist": "choices", "default": "default"}))
 
-attach(choose)
+attach_plain_forms(choose)

@@ -68,6 +68,40 @@ sliding: OpOverload = row(
     vmap=_batched_sliding,
 )
 
+
+
+def _overlapping(a: Any, w: Any) -> Any:
+    """All places where `w` overlaps `a`; nothing stands beside `a`, so that no zero is multiplied by an inf of `w`."""
+    n, m = a.shape[-1], w.shape[-1]
+    found = _sliding(np.pad(a, ((0, 0),) * (a.ndim - 1) + ((m - 1, m - 1),)), w)
+    if not np.all(np.isfinite(w)):
+        for k in (k for k in range(n + m - 1) if k < m - 1 or k >= n):
+            first, last = max(0, k - m + 1), min(n, k + 1)
+            shift = m - 1 - k
+            found[..., k] = np.einsum("...j,...j->...", a[..., first:last], w[..., first + shift : last + shift])
+    return found
+
+
+def _fake_overlapping(a: Any, w: Any) -> FakeTensor:
+    like = a if isinstance(a, FakeTensor) else w
+    shape = (*broadcast_shape((a.shape[:-1], w.shape[:-1])), a.shape[-1] + w.shape[-1] - 1)
+    return fake_tensor(shape, np.result_type(a.dtype, w.dtype), None, like.device, like.mode)
+
+
+def _by_w(g: Any, a: Any, beside: Any) -> Any:
+    return sliding(padded(conjugated(a), beside, beside), g)
+
+
+# What a batch of `np.convolve` and `np.correlate` is a part of.
+overlapping: OpOverload = row(
+    "overlapping(Tensor a, Tensor w) -> Tensor",
+    numpy=_overlapping,
+    fake=_fake_overlapping,
+    autograd=pullbacks(a=lambda g, w: sliding(g, conjugated(getitem(w, REVERSED))), w=lambda g, a, w_shape: _by_w(g, a, w_shape[-1] - 1)),
+    jvp=pushforwards(a=lambda t, w: overlapping(t, w), w=lambda t, a: overlapping(a, t)),
+    vmap=lambda info, in_dims, a, w: (overlapping(*aligned(in_dims, (a, w))), 0),
+)
+
 # -- NumPy's own -----------------------------------------------------------------------------------------------------------------
 
 
@@ -145,7 +179,7 @@ class Sequences:
         n, m = items[0][0], items[1][0]
         first, count = self.places(n, m, mode)
         w = getitem(v, REVERSED) if self.turned else conjugate(v) if v.dtype.kind == "c" else v
-        whole = sliding(padded(a, m - 1, m - 1), w)
+        whole = overlapping(a, w)
         return getitem(whole, (Ellipsis, slice(first, first + count))), 0
 
 

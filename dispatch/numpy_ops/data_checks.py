@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from ..core import OpOverload
 from ..core.source import levels_out
@@ -32,11 +33,24 @@ def checked(name: str, check: Callable[[Any], None]) -> OpOverload:
     return complete(op, vmap=lambda info, in_dims, x: (op(in_front(x, in_dims[0])), 0))
 
 
-def warned(name: str, message: str) -> OpOverload:
+def warned(name: str, message: str, category: type[Warning] = RuntimeWarning) -> OpOverload:
     """Make a row that returns a mask itself, and warns as NumPy does where an element of it is true."""
 
     def warn(x: Any) -> None:
         if np.any(x):
-            warnings.warn(message, RuntimeWarning, stacklevel=levels_out())
+            warnings.warn(message, category, stacklevel=levels_out())
 
     return checked(name, warn)
+
+
+def _discarded(x: Any) -> None:
+    if x.dtype.kind == "c":
+        warnings.warn("Casting complex values to real discards the imaginary part", ComplexWarning, stacklevel=levels_out())
+
+
+discarding = checked("discarding_imaginary", _discarded)
+
+
+def as_real(x: Any, dtype: "np.dtype[Any]") -> Any:
+    """Return what is cast to a dtype; of complex numbers cast to real ones it warns when it runs, which the cast itself does not."""
+    return discarding(x) if x.dtype.kind == "c" and dtype.kind not in "cb" else x

@@ -15,9 +15,10 @@ from ..errors import BatchingError, DataDependentError
 from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..operators.prims import moveaxis
+from ..operators.views import ARRAY
 from ..symbolic import statically_known
 from .families import composite, row
-from .index_parsing import ARRAY, count_of
+from .index_parsing import count_of
 from .indexing import getitem, take
 from .row_arguments import call
 from .shape import copy, reshape

@@ -20,9 +20,8 @@ from ..operators.registry import note_own_rules
 from ..symbolic import agree, guesses, sure
 from . import numpy_functions
 from .cumulative import diff
-from .families import composite, in_front, row
+from .families import attach_plain_forms, composite, in_front, row
 from .indexing import getitem
-from .plain_forms import attach
 from .pointwise import add, divide, multiply, negative, subtract
 from .rearranging import along
 from .reduction import sum
@@ -258,4 +257,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(equal_differences)
+attach_plain_forms(equal_differences)

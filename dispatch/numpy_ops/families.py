@@ -30,11 +30,14 @@ import numpy as np
 
 from ..autodiff.rules.partials import Partial, pullback_of, pushforward_of
 from ..core import DispatchKey, OpOverload
+from ..core.lazy import LazyFunction
 from ..dispatcher.layer import CONSTANT, Constant, find_layer
+from ..graph.operator_facts import register_plain_calls
 from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
+from ..layers.trace import TracedNumber
 from ..layers.vmap import apart, are_apart, lies_between
 from ..operators.prims import define, moveaxis
 from ..operators.registry import note_own_rules, ops
@@ -58,6 +61,12 @@ from .symbolic_layouts import rearranged
 
 Rule = Callable[..., Any]
 ARGUMENTS = "xyz"
+plain_rule = LazyFunction(__package__, ".plain_forms", "rule_of")
+
+
+def attach_plain_forms(*rows: OpOverload) -> None:
+    """Let programs call what stands in `plain_forms.RULES` for some rows, as long as they have their own kernels."""
+    register_plain_calls(rows, plain_rule)
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
@@ -180,7 +189,12 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
 
 def kind(x: Any) -> Any:
     """Return what promotion sees of a value: the type of a Python number; a bool counts as an array."""
-    return np.dtype(bool) if isinstance(x, bool) else type(weak(x))
+    if isinstance(x, bool):
+        return np.dtype(bool)
+    found = type(weak(x))
+    if found in (int, float, complex) or issubclass(found, np.generic):
+        return found
+    return float if found is TracedNumber else np.asarray(x).dtype  # a member of an IntEnum, say, is an array to NumPy
 
 
 def batched_pointwise(op: OpOverload) -> Rule:

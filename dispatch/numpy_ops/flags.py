@@ -32,6 +32,7 @@ from . import (
 )
 from .assignment import result_into, write_result
 from .composite_layouts import item_layout
+from .data_checks import as_real
 from .linalg import einsum
 from .masked import CHOOSING
 from .result_layouts import Layout, seen
@@ -196,7 +197,7 @@ def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", sub
         if not self.shape and is_number(self):
             return indexing.as_number(shape.copy(self)) if copy else self
         return shape.copy(self, order) if copy else in_order(self, order)
-    return in_order(prims.astype(self, dtype), order)
+    return in_order(prims.astype(as_real(self, dtype), dtype), order)
 
 
 def numpy_astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

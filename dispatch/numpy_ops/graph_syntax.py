@@ -1,12 +1,12 @@
-"""Prints indexing rows in the code of a graph as `x[1:]` and `x[0] = value`, and writes `ARRAY` in graph files."""
+"""Prints indexing rows in the code of a graph as `x[1:]` and `x[0] = value`; imported when the first is printed."""
 
 from typing import Any
 
-from ..graph.codegen import Code, register_spelling
-from ..graph.literals import register_value
+from ..graph.codegen import Code
 from ..graph.metadata import Metadata
 from ..graph.node import Node
-from .index_parsing import ARRAY, Place, placed
+from ..operators.views import ARRAY
+from .index_parsing import placed
 
 
 def _subscript(code: Code, x: Any, index: Any, arrays: Any) -> str | None:
@@ -29,19 +29,14 @@ def _item(code: Code, i: Any) -> str:
     return f"{start}:{stop}" + (f":{step}" if step else "")
 
 
-def _getitem(code: Code, node: Node) -> str | None:
+def spell_getitem(code: Code, node: Node) -> str | None:
+    """Print `x[index]`."""
     found = _subscript(code, *node.args)
     return found and f"= {found}"
 
 
-def _setitem(code: Code, node: Node) -> str | None:
+def spell_setitem(code: Code, node: Node) -> str | None:
+    """Print `x[index] = value`."""
     x, index, value, arrays = node.args
     found = _subscript(code, x, index, arrays)
     return found and f"{found} = {code.spell(value)}"
-
-
-def install() -> None:
-    """Have graphs print `x[index]` and `x[index] = value`, and write the placeholder of an array in an index."""
-    register_value(Place, "place", lambda x: (), lambda: ARRAY)
-    register_spelling("np::getitem", _getitem)
-    register_spelling("np::setitem_", _setitem)

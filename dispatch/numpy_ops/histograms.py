@@ -19,16 +19,15 @@ from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import agreeing, guesses, is_zero, sure
 from . import numpy_functions
 from .cumulative import diff
 from .data_checks import checked
 from .data_dependent import of_data
-from .families import aligned, in_front, row
-from .index_parsing import ARRAY
+from .families import aligned, attach_plain_forms, in_front, row
 from .indexing import getitem, where
 from .numpy_functions import spelled
-from .plain_forms import attach
 from .pointwise import (
     add,
     divide,
@@ -403,6 +402,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     columns = [getitem(sample, (slice(None), i)) for i, _ in enumerate(bins)]
     edges = [_edges_along(i, x, as_value(bins[i]), None if range is None else range[i]) for i, x in enumerate(columns)]
     sizes = [x.shape[0] + 1 for x in edges]
+    np.ravel_multi_index((0,) * ndim, guesses(sizes))  # raises NumPy's own error where there are too many bins
     place: Any = 0
     for x, along, size in zip(columns, edges, sizes, strict=True):
         at = subtract(searchsorted(along, x, "right"), equal(x, getitem(along, -1)))  # the last edge is inside
@@ -444,4 +444,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(bincount)
+attach_plain_forms(bincount)

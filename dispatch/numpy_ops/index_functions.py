@@ -13,9 +13,8 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import astype
 from . import numpy_functions
 from .data_dependent import flatnonzero
-from .families import aligned, in_front, row
+from .families import aligned, attach_plain_forms, in_front, row
 from .numpy_functions import spelled
-from .plain_forms import attach
 from .rearranging import shape_of
 from .result_layouts import broadcast_shape, elementwise
 from .row_arguments import as_item, as_value, call
@@ -129,4 +128,4 @@ def install() -> None:
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.SPELLED.setdefault(unravel_index, (np.unravel_index, {"indices": "indices", "shape": "shape", "order": "order"}))
 
-attach(ravel_multi_index, unravel_index)
+attach_plain_forms(ravel_multi_index, unravel_index)

@@ -14,23 +14,12 @@ import numpy as np
 from ..core import Tensor
 from ..errors import DataDependentError
 from ..layers.fake import FakeTensor, counted, fake_tensor
+from ..operators.views import ARRAY, Place
 from ..symbolic import SymInt, agree, broadcast, guesses, is_open, layout_is_open
 from .result_layouts import REMEMBERED, Layout, hollow, order_of, seen, small
 from .symbolic_layouts import check_index, dense, sliced
 
 Shape = tuple[int, ...]
-
-
-class Place:
-    """Where an array of the list `arrays` stands in an index."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "ARRAY"
-
-
-ARRAY = Place()
 
 
 def placed(index: Any, arrays: Any) -> Any:

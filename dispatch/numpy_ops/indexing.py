@@ -21,10 +21,11 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import SymInt, agree, guesses, has_zero, is_one
 from .creation import arange, zeros_like
 from .families import aligned, composite, in_front, laid_alike, linear, row, undispatched
-from .index_parsing import ARRAY, Item, Reading, check_places, indexed, is_mask, placed, read, spelled, without_masks
+from .index_parsing import Item, Reading, check_places, indexed, is_mask, placed, read, spelled, without_masks
 from .pointwise import nan_where_nan, negative
 from .result_layouts import Layout, elementwise, fake_like, weak
 from .shape import copy, reshape

@@ -7,6 +7,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from operator import index
+from types import BuiltinFunctionType, MethodType
 
 import numpy as np
 
@@ -108,10 +109,29 @@ def subscript(row not None, tuple alone not None, other not None):
     return __getitem__
 
 
-def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False, bint elementwise=False):
+# What no number is equal to: NumPy asks each element, and Python answers by identity.
+cdef tuple UNLIKE = (str, bytes, dict, set, frozenset, slice, BuiltinFunctionType, MethodType)
+cdef tuple AS_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__array_ufunc__", "__len__")
+
+
+cdef bint is_unlike(object other):
+    """Whether an object is equal to no number, and NumPy makes no array of it."""
+    cdef type kind = type(other)
+    if kind in UNLIKE:
+        return True
+    if kind.__eq__ is not object.__eq__ or kind.__ne__ is not object.__ne__:
+        return False
+    for name in AS_ARRAYS:
+        if hasattr(kind, name):
+            return False
+    return True
+
+
+def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False, object apart=None):
     """`x + y`, where x is a Tensor; `reflected` it is `y + x`, where y does not know x.
 
-    `elementwise` NumPy gives an array for any object, `x == None` say, where Python answers by identity: who listens is told.
+    `apart` is for `x == y` of an array and what is equal to no number, None say: an array of False, as NumPy has it. For other
+    objects, whose own class compares, Python answers where NumPy asks of each element: who listens is told.
 
     Of two numbers, one of these kinds, it is the row `of_numbers`. What `repeats`, a product, has a list as often as a number
     says, as NumPy's scalars do.
@@ -130,7 +150,9 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
         except ArgumentError:
             if isinstance(other, OPERANDS) or line_for(other) is not None:
                 raise
-            if elementwise and getattr(type(other), "__array_ufunc__", 0) is not None:
+            if apart is not None and is_unlike(other) and self.dtype.kind in "biufc" and not (self.shape == () and is_number(self)):
+                return apart(self)
+            if apart is not None and getattr(type(other), "__array_ufunc__", 0) is not None:
                 TracingError(f"a traced value was compared with {kind_of(other)}, of which NumPy makes an array. Write `is`.")
             return NotImplemented
     return infix

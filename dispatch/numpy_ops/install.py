@@ -15,7 +15,6 @@ from ..dispatcher.frameworks import frameworks, labelled
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
-from ..layers.autograd.batched_backward import batching_rule_of, pull_all
 from ..layers.autograd.derivative_sources import makers, plugged
 from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
@@ -26,8 +25,6 @@ from ..layers.jvp.layer import layer as jvp
 from ..layers.trace.layer import layer as trace
 from ..layers.trace.layer import unasked
 from ..layers.vmap.layer import layer as vmap
-from ..layers.vmap.layer import vmap_rule
-from ..layers.vmap.randomness import around_kernel
 from ..operators import pickling
 from ..operators.functional_variant import functional
 from ..operators.namespaces import overloads_of
@@ -73,12 +70,13 @@ def install() -> None:
     for layer in (kernels, fake, trace, functionalize, mode.layer, jvp, autograd, vmap):
         layer.install()
     observer.install()
-    around_kernels[Tag.random] = around_kernel
+    around_kernels[Tag.random] = LazyFunction(__package__, "..layers.vmap.randomness", "around_kernel")
     for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require"):
         unasked[getattr(np, name)] = LazyFunction(__package__, ".array_making", "asarray" if name == "asanyarray" else name)
     hooks.functional, hooks.overloads, hooks.rule_operator = functional, overloads_of, rule_operator
     hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
-    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
+    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, partial_rule=partial_rule)
+    rule_makers["vmap_rule"] = LazyFunction(__package__, "..layers.vmap.opaque_vmap", "vmap_rule")
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     labelled.update(LABELLED)
     for package, module in REGISTERED_WHEN_SEEN.items():
@@ -88,7 +86,6 @@ def install() -> None:
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     kernels.derivations = (LazyFunction(__package__, ".array_protocols", "kernel_by_protocols"),)
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
-    pull_all.register_vmap(batching_rule_of(pull_all))
     pickling.install()
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)

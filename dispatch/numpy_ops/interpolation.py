@@ -14,14 +14,13 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import agree, guesses, is_zero, larger
 from . import numpy_functions
 from .data_checks import checked
-from .families import in_front, row
-from .index_parsing import ARRAY
+from .families import attach_plain_forms, in_front, row
 from .indexing import getitem, scatter_add, where
 from .numpy_functions import spelled
-from .plain_forms import attach
 from .pointwise import (
     absolute,
     add,
@@ -250,4 +249,4 @@ def install() -> None:
     """Put the function into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(interp)
+attach_plain_forms(interp)

@@ -23,24 +23,12 @@ from ..operators.functional_variant import Instead, instead, make, on_copies_of,
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
-from ..operators.views import Look, owner_of, places_shown, scattered, view_scatter
+from ..operators.views import ARRAY, Look, owner_of, places_shown, scattered, view_scatter
 from ..symbolic import agree, guesses, has_zero, is_one
 from .composite_layouts import item_layout, without_axis
 from .creation import arange, full
 from .families import complete, in_front
-from .index_parsing import (
-    ARRAY,
-    Reading,
-    as_array,
-    check_places,
-    indexed,
-    is_advanced,
-    is_mask,
-    placed,
-    read,
-    spelled,
-    without_masks,
-)
+from .index_parsing import Reading, as_array, check_places, indexed, is_advanced, is_mask, placed, read, spelled, without_masks
 from .indexing import check_item, getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
 from .result_layouts import check_broadcast_is_known, layout_of

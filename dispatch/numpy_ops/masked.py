@@ -22,6 +22,7 @@ from .pointwise import (
     add,
     divide,
     divide_no_nan,
+    equal,
     isnan,
     logical_and,
     logical_not,
@@ -143,6 +144,27 @@ def _spread_nansum(g: Any, x: Any, mask: Any, axis: Any, keepdims: Any) -> Any:
     return _only(reduction.spread(g, x.shape, axis, keepdims), _no_nan(x, mask))
 
 
+def _extreme(name: str, op: OpOverload, neutral: Function, join: Function, function: Function, *, leaves_nan_out: bool = False) -> OpOverload:
+    """Make the row of a largest or smallest value: of 0.0 and -0.0 that is one which NumPy's own loop says."""
+
+    def slope(g: Any, out: Any, initial: Any) -> Any:
+        """Return a gradient or a tangent, half of it where the elements tie with `initial`."""
+        return g if initial is None else multiply(g, where(equal(out, out.dtype.type(initial)), out.dtype.type(0.5), out.dtype.type(1)))
+
+    def pulled(g: Any, x: Any, out: Any, mask: Any, initial: Any, axis: Any, keepdims: Any) -> Any:
+        found = nan_reductions.shared(slope(g, out, initial), x, out, axis, keepdims, mask)
+        if leaves_nan_out:
+            return found
+        lost = reduction.kept(isnan(out), x.shape, axis, keepdims)
+        return where(lost if mask is None else logical_and(lost, mask), out.dtype.type(np.nan), found)
+
+    def pushed(t: Any, x: Any, out: Any, mask: Any, initial: Any, axis: Any, keepdims: Any) -> Any:
+        found = slope(nan_reductions.pushed(t, x, out, axis, keepdims, mask), out, initial)
+        return found if leaves_nan_out else where(isnan(out), out.dtype.type(np.nan), found)
+
+    return folding(name, op, neutral, join, function, False, autograd=pullbacks(x=pulled), jvp=pushforwards(x=pushed))
+
+
 sum_where = folding(
     "sum_where", reduction.sum, _zeros, add, np.sum, True,
     autograd=pullbacks(x=_spread_sum),
@@ -155,10 +177,10 @@ nansum_where = folding(
     jvp=pushforwards(x=lambda t, x, mask, axis, dtype, keepdims: sum_where(t, _no_nan(x, mask), None, axis, dtype, keepdims=keepdims)),
 )  # fmt: skip
 nanprod_where = folding("nanprod_where", nan_reductions.nanprod, _ones, multiply, np.nanprod, True)
-max_where = folding("max_where", reduction.max, _lowest, maximum, np.max, False)
-min_where = folding("min_where", reduction.min, _highest, minimum, np.min, False)
-nanmax_where = folding("nanmax_where", nan_reductions.nanmax, _nan_or_lowest, fmax, np.nanmax, False)
-nanmin_where = folding("nanmin_where", nan_reductions.nanmin, _nan_or_highest, fmin, np.nanmin, False)
+max_where = _extreme("max_where", reduction.max, _lowest, maximum, np.max)
+min_where = _extreme("min_where", reduction.min, _highest, minimum, np.min)
+nanmax_where = _extreme("nanmax_where", nan_reductions.nanmax, _nan_or_lowest, fmax, np.nanmax, leaves_nan_out=True)
+nanmin_where = _extreme("nanmin_where", nan_reductions.nanmin, _nan_or_highest, fmin, np.nanmin, leaves_nan_out=True)
 
 TRUTH = "(Tensor x, Tensor mask, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
 all_where = composite(

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..layers.autograd import pullbacks
+from ..layers.jvp import pushforwards
 from ..operators.registry import ops
 from . import cumulative, reduction, statistics
 from .data_checks import warned
 from .families import composite
 from .indexing import as_number, where
-from .pointwise import add, divide, isnan, less_equal, logical_not, multiply, square, subtract
+from .pointwise import add, divide, equal, isnan, less_equal, logical_and, logical_not, maximum, multiply, square, subtract
 from .pointwise_more import root
+from .result_layouts import plain
 from .shape import imag, real
 
 Rule = Callable[..., Any]
@@ -40,6 +43,26 @@ none_free = warned("none_free", "Degrees of freedom <= 0 for slice.")
 # -- the largest and the smallest ----------------------------------------------------------------------------------------------
 
 
+def _chosen(x: Any, out: Any, mask: Any, axis: Any, keepdims: Any) -> tuple[Any, Any]:
+    """Return which elements are the largest that count, and how many of each result, at least 1."""
+    chosen = equal(x, reduction.kept(out, x.shape, axis, keepdims))
+    if mask is not None:
+        chosen = logical_and(chosen, mask)
+    return chosen, maximum(reduction.sum(chosen, plain(axis), np.intp, keepdims=True), 1)
+
+
+def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any, mask: Any = None) -> Any:
+    """Compute the pullback: those that equal the value share the gradient; of nothing but nan none does, and all have 0."""
+    chosen, count = _chosen(x, out, mask, axis, keepdims)
+    return where(chosen, divide(reduction.kept(g, x.shape, axis, keepdims), count), 0.0)
+
+
+def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any, mask: Any = None) -> Any:
+    """Compute the pushforward: the mean of the tangents of those that equal the value; 0 of nothing but nan."""
+    chosen, count = _chosen(x, out, mask, axis, keepdims)
+    return reduction.sum(where(chosen, divide(t, count), 0.0), plain(axis), keepdims=keepdims)
+
+
 def extreme(name: str, op: OpOverload, end: float, function: Rule) -> OpOverload:
     """Make the row of a largest or smallest value; `end` is beyond all others."""
 
@@ -52,7 +75,9 @@ def extreme(name: str, op: OpOverload, end: float, function: Rule) -> OpOverload
         nan = complex(np.nan, np.nan) if x.dtype.kind == "c" else np.nan
         return as_number(where(none, ops.np.full_like(found, nan), found))
 
-    return composite(f"{name}(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", decomposed, numpy=lambda x, axis, *, keepdims: function(x, axis, keepdims=keepdims))
+    return composite(f"{name}(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", decomposed, numpy=lambda x, axis, *, keepdims: function(x, axis, keepdims=keepdims),
+                     autograd=pullbacks(x=lambda g, x, out, axis, keepdims: shared(g, x, out, axis, keepdims)),
+                     jvp=pushforwards(x=lambda t, x, out, axis, keepdims: pushed(t, x, out, axis, keepdims)))  # fmt: skip
 
 
 nanmax = extreme("nanmax", reduction.max, -np.inf, np.nanmax)

@@ -21,10 +21,9 @@ from ..operators.registry import ops
 from ..operators.views import is_number
 from ..schema.tags import Tag
 from . import numpy_functions
-from .families import comparison, complete, composite, pointwise, pointwise_rules
+from .families import attach_plain_forms, comparison, complete, composite, pointwise, pointwise_rules
 from .indexing import as_number, where
 from .numpy_functions import of_numpy, spelled
-from .plain_forms import attach
 from .pointwise import absolute, divide, equal, floor_divide, less, nan_where_nan, negative, not_equal, remainder, subtract
 from .pointwise_more import trunc
 from .result_layouts import elementwise
@@ -162,4 +161,4 @@ def install() -> None:
     numpy_functions.UFUNCS.update(UFUNCS)
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(iscomplex)
+attach_plain_forms(iscomplex)

@@ -18,7 +18,7 @@ from ..core import OpOverload, Tensor
 from ..core.lazy import LazyFunction, Loader
 from ..errors import ArgumentError, UnsupportedError, close_matches
 from ..operators import prims
-from ..operators.views import is_number
+from ..operators.views import ARRAY, is_number
 from . import (
     creation,
     cumulative,
@@ -37,7 +37,6 @@ from . import (
 )
 from .assignment import WRITES, result_into
 from .families import kernel_of
-from .index_parsing import ARRAY
 from .infix import Entry
 from .linalg import einsum, matmul
 from .masked import CHOOSING, mean_into, mean_where
@@ -263,7 +262,7 @@ def of_numbers(entry: tuple[Function, Function]) -> tuple[Function, Function]:
     function, call = entry
 
     def listed(x: Any) -> Any:
-        return x.tolist() if isinstance(x, (np.ndarray, np.generic)) else x
+        return x.tolist() if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "mMO" else x  # which NumPy takes for no index
 
     return function, lambda *args, **keywords: call(
         *args[:1], *map(listed, args[1:]), **{name: listed(x) if name not in ("a", "arr", "array") else x for name, x in keywords.items()}

@@ -12,14 +12,14 @@ from ..core import Tensor
 from ..errors import UnsupportedError
 from ..operators.prims import astype
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import SymInt
 from . import numpy_functions, reduction, sorting
-from .families import composite
+from .families import attach_plain_forms, composite
 from .flags import refused
-from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .numpy_functions import spelled
-from .plain_forms import OPTIONS, attach
+from .plain_forms import OPTIONS
 from .pointwise import multiply, subtract
 from .pointwise_more import round as rounded
 from .rearranging import along, linspace
@@ -215,4 +215,4 @@ def install() -> None:
     """Put the function into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(pad)
+attach_plain_forms(pad)

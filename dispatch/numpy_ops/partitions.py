@@ -18,9 +18,8 @@ from ..operators.prims import astype
 from ..symbolic import agreeing, guesses
 from . import numpy_functions
 from .cumulative import back, last
-from .families import complete, composite, in_front, row
+from .families import attach_plain_forms, complete, composite, in_front, row
 from .numpy_functions import spelled
-from .plain_forms import attach
 from .result_layouts import fake_like, hollow
 from .row_arguments import as_value, call
 from .shape import repeated, reshape
@@ -140,4 +139,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(lexsort)
+attach_plain_forms(lexsort)

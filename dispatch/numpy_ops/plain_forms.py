@@ -1,7 +1,8 @@
 """What programs call in place of rows where all is plain arrays: NumPy's method, or the function of C behind a kernel in Python.
 
 Each function gets the value of a node and its arguments, and returns the call that gives the same to the bit, or None. What a
-kernel asks of its arguments in each call, a list of axes or a keyword that is its default, is answered here once.
+kernel asks of its arguments in each call, a list of axes or a keyword that is its default, is answered here once. The first program
+imports this module; `families.attach_plain_forms` says which rows have such a rule.
 """
 
 import operator
@@ -13,17 +14,16 @@ import numpy as np
 from numpy._core.multiarray import count_nonzero  # the function of C that np.count_nonzero calls
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from ..core import OpOverload
 from ..core.blockwise import selected
 from ..core.program import itself
 from ..graph.metadata import Metadata
 from ..graph.node import Node
-from ..graph.plain_calls import PlainCall, register_plain_call
-from ..operators.registry import ops
+from ..graph.plain_calls import PlainCall
+from ..operators.views import ARRAY
 from .data_dependent import SORTED_OR_NOT
 from .families import undispatched
 from .flags import NO_VALUE
-from .index_parsing import ARRAY, placed
+from .index_parsing import placed
 
 METHODS: dict[str, Any] = {name: getattr(np.ndarray, name) for name in dir(np.ndarray) if not name.startswith("_")}
 BOOL = np.dtype(bool)
@@ -314,19 +314,8 @@ OF_ARRAYS: dict[str, Rule] = {
     **{name: own(getattr(np, name), "x") for name in ("unique_counts", "unique_inverse")},
 }  # fmt: skip
 RULES: dict[str, Rule] = {**{name: of_arrays(rule) for name, rule in OF_ARRAYS.items()}, "interp": _interp}
-LATER = frozenset(
-    "bincount choose equal_differences interp intersect1d iscomplex lexsort linalg_det linalg_matrix_norm linalg_matrix_power "
-    "linalg_matrix_rank linalg_norm linalg_slogdet linalg_vector_norm nanargmax nanargmin nanmedian nanquantile quantile "
-    "pad ravel_multi_index setdiff1d setxor1d unique_counts unique_inverse unravel_index".split()
-)
 
 
-def attach(*rows: OpOverload) -> None:
-    """Let programs call what stands here for some rows."""
-    for op in rows:
-        register_plain_call(op, RULES[op.schema.name])
-
-
-def install() -> None:
-    """Attach the rows that are there from the first; a module that is imported later attaches its own."""
-    attach(*[getattr(ops.np, name) for name in RULES if name not in LATER])
+def rule_of(name: str) -> Rule:
+    """Return the rule of a row, for `families.attach_plain_forms`."""
+    return RULES[name]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.rules.partials import conjugated
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..core.array_memory import is_complex
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor
@@ -335,6 +335,9 @@ isclose = composite(
 
 def closeness(x: Any, y: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     """Return whether numbers are close to others, for tolerances that are numbers or arrays."""
+    if not all([isinstance(x, Tensor) or np.all(np.isfinite(x)) for x in (rtol, atol)]):
+        rtol_, atol_ = [1.0 if isinstance(x, Tensor) else x for x in (rtol, atol)]
+        np.isclose(1.0, 1.0, rtol_, atol_)  # warns, or raises, by np.errstate
     if not hasattr(y, "dtype"):  # a number of Python's stays one, whose products are of the precision of x: np.isclose's own steps
         y = float(y) if isinstance(y, int) else y
         limit = atol + rtol * abs(y)

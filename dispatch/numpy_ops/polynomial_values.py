@@ -4,7 +4,6 @@
 the value of its derivative. The others take NumPy's own steps with rows. `np.poly1d` holds an array, and so no Tensor.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,14 @@ from ..operators.prims import astype, broadcast_to, sum_to
 from ..operators.registry import ops
 from ..symbolic import agreeing, guesses, is_zero
 from . import creation, numpy_functions
+from .data_checks import warned
 from .families import in_front, row
 from .indexing import getitem
 from .linalg import einsum
 from .linalg.least_squares import numpys_lstsq
 from .linalg.matmul import item_shape, matmul
 from .linalg.solve import inv
-from .pointwise import add, divide, multiply, sqrt, subtract
+from .pointwise import add, divide, multiply, not_equal, sqrt, subtract
 from .rearranging import atleast_1d
 from .reduction import sum as total
 from .result_layouts import elementwise, fake_like
@@ -286,6 +286,9 @@ def _scaled(x: Any, by: Any) -> Any:
     return astype(found, x.dtype)
 
 
+poorly_conditioned = warned("poorly_conditioned", "Polyfit may be poorly conditioned", RankWarning)
+
+
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     """`np.polyfit`."""
     order = int(deg) + 1
@@ -305,8 +308,8 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     left = divide(left, scale)
     c, residuals, rank, s = numpys_lstsq(left, right, rcond)
     c = transpose(divide(transpose(c), scale))
-    if not isinstance(rank, Tensor) and rank != order and not full:
-        warnings.warn("Polyfit may be poorly conditioned", RankWarning, stacklevel=3)  # NumPy's own
+    if not full:
+        poorly_conditioned(not_equal(rank, order))
     if full:
         return c, residuals, rank, s, rcond
     if not cov:

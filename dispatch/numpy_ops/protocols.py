@@ -230,9 +230,14 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
     return FUNCTIONS[np.compress](condition, self, axis, out)
 
 
-def _asked_for_memory(self: Tensor) -> Any:
-    """Refuse what ctypes and Numba ask of an array, as `np.asarray` is refused."""
-    return self.__array__()
+def _ctypes(self: Tensor) -> Any:
+    """Refuse what ctypes asks of an array, as `np.asarray` is refused."""
+    return self.__array__().ctypes
+
+
+def _numba_type(self: Tensor) -> Any:
+    """Refuse what Numba asks of an array, as `np.asarray` is refused; an array has no such attribute."""
+    return self.__array__()._numba_type_
 
 
 def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
@@ -255,8 +260,11 @@ def _to_device(self: Tensor, device: Any, /, stream: Any = None) -> Any:
 
 
 def _dlpack(self: Tensor, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """Refuse to hand the memory on, as `np.asarray` is refused."""
-    return np.asarray(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    """Refuse to hand the memory on, as `np.asarray` is refused; where it gives a read-only array, and DLPack cannot say so, a copy."""
+    array: np.ndarray = np.asarray(self)
+    if copy is None and not array.flags.writeable and (max_version is None or max_version[0] < 1):
+        copy = True
+    return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
@@ -289,6 +297,16 @@ def detach(x: Any) -> Any:
     return prims.detach(x)
 
 
+def _both(quotient: Function, rest: Function) -> Function:
+    """Return `divmod`, which like each of the two leaves it to the other operand where that answers for itself."""
+
+    def divmod(self: Tensor, other: Any) -> Any:
+        found = quotient(self, other)
+        return found if found is NotImplemented else (found, rest(self, other))
+
+    return divmod
+
+
 _BINARY = {
     "add": pointwise.add, "sub": pointwise.subtract, "mul": pointwise.multiply, "truediv": pointwise.divide, "pow": pointwise.power,
     "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "matmul": matmul.matmul,
@@ -305,6 +323,12 @@ _INFIX["pow"] = power(
     _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
+# `x == None`: None is equal to no number, so it is an array of False.
+_APART = {
+    "eq": lambda x: indexing.as_number(ops.np.zeros_like(x, np.bool_)),
+    "ne": lambda x: indexing.as_number(ops.np.ones_like(x, np.bool_)),
+}
+_REFLECTED = {name: infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()}
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
     "ge": pointwise.greater_equal,
@@ -314,15 +338,15 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc(UFUNCS, _array_ufunc),
     "__array_function__": array_function(FUNCTIONS, _no_entry),
     **{f"__{name}__": method for name, method in _INFIX.items()},
-    **{f"__{name}__": infix(op, elementwise=name in ("eq", "ne")) for name, op in _COMPARISONS.items()},
-    **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
+    **{f"__{name}__": infix(op, apart=_APART.get(name)) for name, op in _COMPARISONS.items()},
+    **{f"__r{name}__": method for name, method in _REFLECTED.items()},
     **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),
     "__invert__": unary(pointwise.invert),
-    "__divmod__": lambda self, other: (self // other, self % other),
-    "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__divmod__": _both(_INFIX["floordiv"], _INFIX["mod"]),
+    "__rdivmod__": _both(_REFLECTED["floordiv"], _REFLECTED["mod"]),
     "__round__": _round,
     "__contains__": lambda self, value: bool(statistics.any(self == value)),
     "__getitem__": subscript(indexing.getitem, indexing.ALONE, getitem),
@@ -370,12 +394,12 @@ ON_TENSORS: dict[str, Any] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "detach": detach,
-    "ctypes": property(_asked_for_memory),
+    "ctypes": property(_ctypes),
     "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
     "to_device": _to_device,
-    "_numba_type_": property(_asked_for_memory),
+    "_numba_type_": property(_numba_type),
     **array_methods.METHODS,
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),

@@ -22,17 +22,16 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import SymInt, agreeing, guesses, has_zero, is_zero
 from . import cumulative, numpy_functions, sorting
 from .assignment import result_into
 from .data_checks import checked
-from .families import aligned, composite, row
+from .families import aligned, attach_plain_forms, composite, row
 from .flags import NO_VALUE
-from .index_parsing import ARRAY
 from .indexing import as_number, getitem, where
 from .nan_reductions import inexact, none_but_nan
 from .numpy_functions import spelled
-from .plain_forms import attach
 from .pointwise import (
     add,
     divide,
@@ -451,4 +450,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(nanargmax, nanargmin, nanmedian, nanquantile, quantile)
+attach_plain_forms(nanargmax, nanargmin, nanmedian, nanquantile, quantile)

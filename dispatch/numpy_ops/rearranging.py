@@ -16,10 +16,9 @@ from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
-from ..operators.views import is_number
+from ..operators.views import ARRAY, is_number
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
 from .families import composite, linear, undispatched
-from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .pointwise import add, divide, multiply, subtract
 from .result_layouts import INTEGERS, broadcast_shape, plain, weak
@@ -222,6 +221,8 @@ unstack = composite(
 def _tile(x: Any, reps: Any) -> Any:
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     ndim = max(len(reps), len(shape_of(x)))
+    if shape_of(x) and all([not isinstance(n, SymInt) and n == 1 for n in reps]):  # NumPy copies it as it lies
+        return reshape(ops.np.copy(x, "K"), (1,) * (ndim - len(shape_of(x))) + shape_of(x))
     reps = (1,) * (ndim - len(reps)) + reps
     shape = (1,) * (ndim - len(shape_of(x))) + shape_of(x)
     x = reshape(x, tuple([n for pair in shape for n in (1, pair)]))

@@ -14,7 +14,7 @@ from ..operators.registry import ops
 from ..symbolic import larger
 from .families import linear, reduction
 from .indexing import zero_unless_nan
-from .pointwise import divide, equal
+from .pointwise import divide, equal, maximum
 from .result_layouts import axes_of, check_axis, plain, reduced
 from .shape import reshape
 
@@ -87,14 +87,16 @@ def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """
     g, out = [kept(y, x.shape, axis, keepdims) for y in (g, out)]
     chosen = equal(x, out)
-    return zero_unless_nan(chosen, divide(g, sum(chosen, plain(axis), g.dtype, keepdims=True)), out)
+    count = maximum(sum(chosen, plain(axis), g.dtype, keepdims=True), 1)  # NumPy would warn of 0 / 0
+    return zero_unless_nan(chosen, divide(g, count), out)
 
 
 def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """Compute the pushforward of a largest or smallest value: the mean of the tangents of those that equal it."""
     chosen = equal(x, kept(out, x.shape, axis, keepdims))
     total = sum(ops.np.where(chosen, t, 0.0), plain(axis), keepdims=keepdims)
-    return divide(total, sum(chosen, plain(axis), t.dtype, keepdims=keepdims))
+    count = sum(chosen, plain(axis), t.dtype, keepdims=keepdims)
+    return zero_unless_nan(count, divide(total, maximum(count, 1)), out)
 
 
 # A table reads by its columns.

@@ -7,10 +7,11 @@ from warnings import filterwarnings
 
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
-from ..graph.passes import CANNOT_RAISE
+from ..core.lazy import LazyFunction
+from ..graph.operator_facts import CANNOT_RAISE, register_spelling
 from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
 from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, KEEPS_STRIDES, READ_ONLY_VIEWS
-from . import graph_syntax, plain_forms
+from .families import attach_plain_forms
 from .numpy_functions import load_rest
 from .protocols import ON_TENSORS
 
@@ -49,6 +50,16 @@ SURE = """
     getitem transpose reshape swapaxes moveaxis expand_dims squeeze broadcast_to diagonal ravel_from real imag flip astype detach select_index sum_to memory_view
 """
 
+# Rows that programs call by a plain form; a module that is imported later attaches its own.
+PLAIN_FORMS = """
+    reshape swapaxes diagonal dot cumsum cumprod repeat take clip copy searchsorted nonzero concatenate stack inner outer vdot roll
+    diff average ptp median nanmax nanmin nansum nanmean empty_like zeros_like ones_like full_like argmax argmin var std
+    linalg_multi_dot sum prod max min any all getitem setitem_ power transpose moveaxis expand_dims squeeze ravel_from real astype
+    round einsum vecdot where unique diag count_nonzero
+"""
+# Rows that have syntax, and the function of `graph_syntax` that prints it.
+SPELLED = {"np::getitem": "spell_getitem", "np::setitem_": "spell_setitem"}
+
 
 def install() -> None:
     """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
@@ -60,8 +71,9 @@ def install() -> None:
     READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))
     for name, row in SECOND_NAMES.items():
         alias(getattr(ops.np, row), name)
-    graph_syntax.install()
-    plain_forms.install()
+    for name, function in SPELLED.items():
+        register_spelling(name, LazyFunction(__package__, ".graph_syntax", function))
+    attach_plain_forms(*[getattr(ops.np, name) for name in PLAIN_FORMS.split()])
     for name, attribute in ON_TENSORS.items():
         setattr(Tensor, name, attribute)
     # Generator.shuffle swaps items by views of them, so that some would be there twice: of that NumPy warns, and nothing else tells.

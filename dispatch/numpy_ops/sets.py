@@ -13,15 +13,14 @@ from ..core import OpOverload
 from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import is_zero
 from . import numpy_functions
 from .data_dependent import SORTED_OR_NOT, argwhere, unique, unique_all
-from .families import composite, in_front, row
-from .index_parsing import ARRAY
+from .families import attach_plain_forms, composite, in_front, row
 from .indexing import getitem
 from .linalg.matmul import item_shape
 from .numpy_functions import returning, spelled
-from .plain_forms import attach
 from .pointwise import bitwise_and, equal, logical_not, not_equal, subtract
 from .row_arguments import as_item, as_value, call
 from .shape import concatenate, reshape
@@ -216,4 +215,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(intersect1d, setdiff1d, setxor1d, unique_counts, unique_inverse)
+attach_plain_forms(intersect1d, setdiff1d, setxor1d, unique_counts, unique_inverse)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..errors import DataDependentError
-from ..graph.passes import CANNOT_RAISE
+from ..graph.operator_facts import CANNOT_RAISE
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import define

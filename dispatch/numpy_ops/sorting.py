@@ -11,10 +11,10 @@ from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import SymInt, guesses, is_zero
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row, undispatched
-from .index_parsing import ARRAY
 from .indexing import as_number, getitem, scatter_add, where
 from .linalg.matmul import item_shape
 from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or, multiply
@@ -181,7 +181,7 @@ def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) ->
     below = (less if side == "left" else less_equal)(a, v)
     if (v if hasattr(v, "dtype") else np.asarray(v)).dtype.kind in "fc":  # a nan goes behind all numbers, and to the right of its like
         below = logical_or(below, logical_and(isnan(v), logical_not(isnan(a))) if side == "left" else isnan(v))
-    return total(below, -1, INDEX), 0
+    return ops.np.copy(total(below, -1, INDEX), "C"), 0  # NumPy lays it out anew, whatever the order of v
 
 
 searchsorted: OpOverload = row(

@@ -138,17 +138,23 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
     itemsize = layout.dtype.itemsize
     if has_zero(layout.shape) or same(layout.strides, contiguous(layout.shape, itemsize)):
         return contiguous(new, itemsize)
-    old = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if not (type(n) is int and n == 1)]
+    old = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if guesses((n,)) != (1,) or not is_one(n)]
     strides: list[Any] = [itemsize] * len(new)
+    apart: list[tuple[Any, Any]] = []  # the numbers of elements that are no groups, since they differ
     i = k = 0
     while i < len(old) and k < len(new):
         i_end, k_end = i + 1, k + 1
         while (m := prod(guesses([n for n, _ in old[i:i_end]]))) != (n := prod(guesses(new[k:k_end]))):
             if (i_end if m < n else k_end) == (len(old) if m < n else len(new)):
                 return None
+            apart.append((old[i:i_end], new[k:k_end]))
             i_end, k_end = (i_end + 1, k_end) if m < n else (i_end, k_end + 1)
         for (_, outer), (length, inner) in zip(old[i : i_end - 1], old[i + 1 : i_end], strict=True):
             if guesses((outer,)) != guesses((length * inner,)) or not agree(outer, length * inner):
+                for n, _ in old[i:i_end]:
+                    is_one(n)  # then its stride does not count: a guard says that it is not
+                for some, others in apart:
+                    agree(prod([n for n, _ in some]), prod(others))  # of other lengths these may be groups: nor are they
                 return None
         if not agree(prod([n for n, _ in old[i:i_end]]), prod(new[k:k_end])):
             return None

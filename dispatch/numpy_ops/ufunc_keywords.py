@@ -15,12 +15,12 @@ from ..errors import UnsupportedError
 from ..operators import prims
 from ..operators.gufunc.signature import Signature
 from ..operators.registry import ops
+from ..operators.views import ARRAY
 from ..symbolic import guesses
 from . import indexing
 from .assignment import check_target, fits, hollow, write_result
 from .composite_layouts import laid_out_by
 from .flags import cast, core_ndims, in_order, is_default, named_order, refused
-from .index_parsing import ARRAY
 from .item_assignment import setitem_
 from .result_layouts import check_broadcast_is_known
 from .row_arguments import as_mask

@@ -15,10 +15,10 @@ from ..core import DispatchKey, OpOverload, Tensor
 from ..dispatcher.layer import Constant
 from ..errors import UnsupportedError
 from ..operators import prims
+from ..operators.views import ARRAY
 from . import flags, numpy_functions, reduction, statistics
 from .assignment import check_target, parted, result_into
 from .cumulative import cumprod, cumsum
-from .index_parsing import ARRAY
 from .indexing import add_at, getitem, subtract_at
 from .item_assignment import setitem_
 from .row_arguments import as_item, as_mask, as_value

@@ -17,7 +17,6 @@ from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
 from ..errors import DefinitionError, DispatchError, check_flag
-from ..schema.infer import compare, infer
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import split_name
@@ -27,6 +26,8 @@ from .registry import build
 
 Function = Callable[..., Any]
 equip = LazyFunction(__package__, ".gufunc.rules", "equip")  # for operators with a `signature=`
+infer = LazyFunction(__package__, "..schema.infer", "infer")
+compare = LazyFunction(__package__, "..schema.infer", "compare")
 REQUIRED: Any = object()  # the default of `mutates_args`, which has none: so that the error says what to write
 P = ParamSpec("P")
 R = TypeVar("R")

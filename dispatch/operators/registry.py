@@ -92,7 +92,7 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
 
 
 @cache
-def _check_of_word(kind: Kind, optional: bool, written: bool = False) -> Check:
+def _check_of_word(kind: int, optional: bool, written: bool = False) -> Check:
     """The check of a type that is one word: a check does not change, so operators share it, 96 bytes each."""
     return Check(kind, optional=optional, written=written)
 

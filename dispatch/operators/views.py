@@ -26,6 +26,18 @@ from .registry import ops
 from .view_families import Family, View, join, viewing_kernel
 
 
+class Place:
+    """Where an array of the list `arrays` stands in an index."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ARRAY"
+
+
+ARRAY = Place()
+
+
 class Look(NamedTuple):
     """A view operator and its arguments without the array; the argument of `view_scatter`.
 

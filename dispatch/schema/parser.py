@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
+from ..core.lazy import LazyFunction
 from ..errors import SchemaError
-from .hints import class_of_text
 from .opaque_types import find_class
 from .types import (
     INT,
@@ -29,7 +29,9 @@ from .types import (
 )  # fmt: skip
 
 T = TypeVar("T")
+class_of_text = LazyFunction(__package__, ".hints", "class_of_text")  # reads classes, as type hints name them
 
+CONSTANTS = {"True": True, "False": False, "None": None}
 _WORD = re.compile(r"[\w.]+")
 _INTEGER = re.compile(r"(?:0|[1-9]\d*)(?![\w.+-])")
 _compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)  # when first looked for: it takes as long as importing modules
@@ -236,6 +238,8 @@ class Reader:
                 return items if left == "[" else tuple(items)
         if self.take("{"):
             return self._dictionary(whose)
+        if (named := _WORD.match(self.text, start)) and named[0] in CONSTANTS:  # the usual ones, which need no more patterns
+            return CONSTANTS[self.word("a default")]
         if found := (
             _INTEGER.match(self.text, start)
             or _compiled(_STRING).match(self.text, start)
@@ -245,8 +249,6 @@ class Reader:
             self._skip()
             return self._value(found[0], start)
         word = self.word("a default")
-        if word in ("True", "False", "None"):
-            return {"True": True, "False": False, "None": None}[word]
         if word in ("true", "false", "none", "null"):
             self.fail(f"'{word}' is written as in Python: True, False, None.", start)
         if "." in word:

@@ -1,9 +1,10 @@
 """Sizes that are expressions of symbols, in the shapes of traced arrays, and the conditions that a trace rests on."""
 
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
 from .checks import check, guard_or_false, guard_or_true, statically_known
 from .guards import Check, Guard
-from .shape_env import ShapeEnv
-from .size_parser import parse
 from .size_queries import (
     agree,
     agreeing,
@@ -22,6 +23,12 @@ from .size_queries import (
 )
 from .sym_bool import SymBool
 from .sym_int import SymInt
+
+if TYPE_CHECKING:
+    from .shape_env import ShapeEnv
+    from .size_parser import parse
+else:
+    __getattr__, __dir__ = names_of(globals(), {".shape_env": "ShapeEnv", ".size_parser": "parse"})
 
 __all__ = [
     "Check", "Guard", "ShapeEnv", "SymBool", "SymInt", "agree", "agreeing", "broadcast", "check", "contiguous",

@@ -1,6 +1,7 @@
 """`Case`: an operator and one set of arguments, flattened so that a check can replace the arrays."""
 
 from collections.abc import Callable, Collection, Iterator
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,12 @@ from ..dispatcher.printing import brief, describe_value
 from ..errors import ArgumentError
 from ..layers.autograd import Pullbacks, TrackedTensor
 from ..operators.functional_variant import origin_of
-from ..schema.types import OptionalOf
+from ..schema.opaque_types import find_class
+from ..schema.types import ClassType, LiteralOf, OptionalOf, Type
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
+MOST_CHOICES = 4  # other values of one argument that are tried: each is some runs of the kernel
 
 
 class Options(NamedTuple):
@@ -83,6 +86,18 @@ class Case(NamedTuple):
                 tracked = tuple(k - len(here) * (k >= first) for k in self.tracked if k not in here)
                 yield self._replace(args=args, tracked=tracked, what=f" on the sample without '{argument.name}'")
 
+    def branches(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case without each argument that may be None, and with other values of each that is a choice.
+
+        The choices are those of a `Literal` or an enumeration, those in `kept` aside.
+        """
+        yield from self.left_out(kept)
+        for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
+            others = [other for other in choices_of(argument.type) or () if other is not x and other != x]
+            for other in others[:MOST_CHOICES] if argument.name not in kept else ():
+                args = (*self.args[:i], other, *self.args[i + 1 :])
+                yield self._replace(args=args, what=f" on the sample with '{argument.name}' as {brief_choice(other)}")
+
     def with_arrays(self, arrays: list[Any]) -> Arguments:
         """The arguments with other arrays in place of `arrays`."""
         return put_arrays(self.args, arrays)
@@ -124,6 +139,22 @@ class Case(NamedTuple):
     def kernel(self) -> str:
         """`kernel file.py:12`."""
         return f"kernel {self.place(DispatchKey.CPU)}"
+
+
+def choices_of(kind: Type) -> list[Any] | None:
+    """Return the values of a `Literal` or an enumeration, or None for another type."""
+    if isinstance(kind, OptionalOf):
+        return choices_of(kind.element)
+    if isinstance(kind, LiteralOf):
+        return list(kind.choices)
+    if isinstance(kind, ClassType) and issubclass(cls := find_class(kind), Enum):
+        return list(cls)
+    return None
+
+
+def brief_choice(value: Any) -> str:
+    """Return a choice as text: `'same'`, `Mode.NEAREST`."""
+    return str(value) if isinstance(value, Enum) else repr(value)
 
 
 def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:

@@ -40,7 +40,7 @@ def check_shapes(case: Case, findings: Findings, options: Options) -> None:
         return
     for what, args in variants(case, options):
         compare(case.with_args(args, f" on the sample {what}"), findings)
-    for other in case.left_out(options.fixed):
+    for other in case.branches(options.fixed):
         compare(other, findings)
 
 

@@ -110,7 +110,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
     kept = case.places(options.fixed) | case.integers
     for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed)):
         yield case.with_args(args, f" on the sample {named(what, names)}")
-    yield from case.left_out(options.fixed)
+    yield from case.branches(options.fixed)
     for what, args in sizes(case.args, case.places(options.fixed), only_longer=bool(case.integers)):
         if what.startswith(SIZES):
             yield case.with_args(args, f" on the sample {what}")
@@ -136,8 +136,8 @@ def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[
     for name in () if made.changed(written) else made.reshaped:
         findings.fault(
             ("reshaped", name),
-            f"the {case.kernel} changes its argument '{name}' itself{case.what}: the shape or the flags of an array, or the "
-            "length of a list. The caller holds it too; take a view, x.view(), or a new list.",
+            f"the {case.kernel} changes its argument '{name}' itself{case.what}: the shape or the flags of an array, or what "
+            "a list or a dict holds. The caller holds it too; take a view, x.view(), or a copy, list(x).",
         )
     for i in made.changed(written):
         name = case.labels[i]
@@ -449,8 +449,16 @@ def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
             made.append(found.guards[i].array)
             kept.append(made[-1] == arrays[i])
         both = kept[0] & kept[1]
-        if i not in asked and (both.all() or not same_bytes(made[0][~both], made[1][~both])):  # never written, or read too
+        reads = not same_bytes(made[0][~both], made[1][~both])
+        if i not in asked and (both.all() or reads):  # never written, or read too
             continue
+        if reads and not case.integers and OUT.fullmatch(_base(case.labels[i])):
+            findings.fault(
+                ("read", i),
+                f"what the {case.kernel} writes to its argument {case.labels[i]} depends on what was in it before the call. "
+                f"Write to an out argument without reading it, {_base(case.labels[i])}[...] = y in place of +=, or give one "
+                "that is updated another name.",
+            )
         if both.any():
             way_out = "take it by position, as one that is read too" if i in asked else "give one that is updated another name"
             findings.fault(

@@ -43,7 +43,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
     for what, args in (*values(case.args), *numbers(case.args, names, options.fixed)):
         if "value of" in what:
             yield case.with_args(args, f" on the sample {named(what, names)}")
-    yield from case.left_out(options.fixed)
+    yield from case.branches(options.fixed)
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:

@@ -49,7 +49,7 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
     for what, args in values(case.args, kept):
         if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
             yield case.with_args(args, f" on the sample {named(what, names)}")
-    yield from case.left_out(options.fixed)
+    yield from case.branches({*options.fixed, *[name for name in names if FACT.search(repr(name))]})
     if not integers:  # which belong to the sizes and the axis of the sample
         for what, args in numbers(case.args, names, options.fixed):
             yield case.with_args(args, f" on the sample {named(what, names)}")

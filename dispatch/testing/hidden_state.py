@@ -1,7 +1,11 @@
 """What a kernel keeps from one call to the next, and what it changes for everybody: a part of `test_schema`."""
 
+import gc
+import locale
 import os
 import random
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,11 +23,16 @@ GENERATORS: tuple[tuple[str, Any], ...] = (
     ("NumPy's global generator", lambda: np.random.mtrand),
     ("the generator of the module random", lambda: random),
 )
+FILTERS = "the filters of warnings"
 SETTINGS: tuple[tuple[str, Callable[[], Any]], ...] = (
     ("how NumPy treats floating-point errors", np.geterr),
     ("how NumPy prints", lambda: {**np.get_printoptions(), "formatter": None}),
     ("the working directory", os.getcwd),
     ("the environment", lambda: dict(os.environ)),
+    (FILTERS, lambda: list(warnings.filters)),
+    ("the garbage collector", lambda: (gc.isenabled(), gc.get_threshold())),
+    ("the recursion limit", sys.getrecursionlimit),
+    ("the locale", lambda: locale.setlocale(locale.LC_ALL)),
 )
 MOST_ELSEWHERE = 1 << 20  # bytes of arguments, beyond which no process is copied to call the kernel in another order
 
@@ -37,6 +46,7 @@ class Watched:
 
     def __enter__(self) -> "Watched":
         self.changed: list[str] = []
+        self._filtered = False
         self._generators = [(name, find()) for name, find in GENERATORS]
         self._kept = [_state(generator) for _, generator in self._generators]
         for _, generator in self._generators:
@@ -51,12 +61,16 @@ class Watched:
     @contextmanager
     def call(self) -> Iterator[None]:
         """Look at the process before and after a call."""
-        with np.errstate(all="warn"):  # what a kernel turns off is on
+        with np.errstate(all="warn"), warnings.catch_warnings(record=True):  # what a kernel turns off is on
+            warnings.simplefilter("default")
             before = [read() for _, read in SETTINGS]
             try:
                 yield
             finally:
                 found = [name for (name, read), old in zip(SETTINGS, before, strict=True) if read() != old]
+                if FILTERS in found and not self._filtered:  # what is imported in the first call may add one, once
+                    found.remove(FILTERS)
+                    self._filtered = True
                 self.changed += [name for name in found if name not in self.changed]
                 for seen, (_, generator) in zip(self._states, self._generators, strict=True):
                     seen.append(_state(generator))
@@ -73,7 +87,7 @@ class Watched:
             findings.fault(
                 ("setting", name),
                 f"the {case.kernel} leaves {name} changed, for everybody in the process. Put it back: `with np.errstate(...)`, "
-                "`with np.printoptions(...)`, or try and finally.",
+                "`with np.printoptions(...)`, `with warnings.catch_warnings()`, or try and finally.",
             )
         for name in self.seeded:
             findings.fault(

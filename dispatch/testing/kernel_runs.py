@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core import Tensor
+from ..core.pytree import items_of
 from ..schema.tags import Tag
 from .allocations import Allocations
 from .cases import Case, arrays_in, named_outputs
@@ -18,8 +20,8 @@ FILLINGS = 0x45, 0x3B  # bytes of memory that nobody has written: as floats they
 class Run(NamedTuple):
     """The outcome of one call of the kernel.
 
-    `stray` says how many arrays that it made it wrote beside, and `reshaped` which arguments are no longer the arrays they
-    were: of another shape or flags, or in a list of another length.
+    `stray` says how many arrays that it made it wrote beside, and `reshaped` which arguments are no longer what they were:
+    arrays of another shape or flags, lists or dicts that hold something else.
     """
 
     guards: list[Guarded]
@@ -62,7 +64,18 @@ def run(
 
 
 def _metadata(args: tuple[Any, ...]) -> list[Any]:
-    return [[(id(x), x.shape, x.strides, x.dtype, x.flags.writeable) for x in arrays_in(value)] for value in args]
+    return [_snapshot(value) for value in args]
+
+
+def _snapshot(x: Any) -> Any:
+    """What a kernel could change of an argument beside the elements of arrays; other objects are as they are."""
+    if isinstance(x, (np.ndarray, Tensor)):
+        return (id(x), x.shape, x.strides, x.dtype, getattr(getattr(x, "flags", None), "writeable", None))
+    if isinstance(x, dict):
+        return tuple([(key, _snapshot(value)) for key, value in x.items()])
+    if (items := items_of(x)) is not None:
+        return tuple(map(_snapshot, items))
+    return x if isinstance(x, (int, float, complex, str, bytes)) else id(x)
 
 
 def written_arrays(case: Case) -> list[bool]:

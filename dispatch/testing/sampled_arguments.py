@@ -17,7 +17,7 @@ from ..schema.dimensions import ArrayHint, Bindings, Each, Places, Tree, integer
 from ..schema.opaque_types import find_class
 from ..schema.schema import Argument
 from ..schema.types import INT, Base, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
-from .cases import arrays_in, bind, is_array
+from .cases import arrays_in, bind, choices_of, is_array
 from .child_process import Say
 from .kernel_runs import run, written_arrays
 
@@ -315,18 +315,15 @@ def choices(op: OpOverload, a: Argument) -> list[Any]:
 
 
 def _is_choice(kind: Type) -> bool:
-    return isinstance(kind, LiteralOf) or (isinstance(kind, ClassType) and issubclass(find_class(kind), Enum))
+    return not isinstance(kind, OptionalOf) and choices_of(kind) is not None
 
 
 def _small(kind: Type, bounds: Bounds | None) -> list[Any] | None:
     if isinstance(kind, OptionalOf):
         found = _small(kind.element, bounds) if _is_choice(kind.element) else None
         return [None, *(found or ())]
-    if isinstance(kind, LiteralOf):
-        return list(kind.choices)
-    if isinstance(kind, ClassType):
-        cls = find_class(kind)
-        return list(cls) if issubclass(cls, Enum) else None
+    if isinstance(kind, (LiteralOf, ClassType)):
+        return choices_of(kind)
     if isinstance(kind, ListOf):
         inside = _small(kind.element, bounds)
         if kind.element == INT and kind.size in {None, 1} and bounds is None:

@@ -11,7 +11,8 @@ from children import ended
 from making import made
 
 import dispatch
-from dispatch.core import DispatchKey, Level, Program, Slot, Tensor, bound, run_at, seen_through, split, unwrap, wrap
+from dispatch.core import DispatchKey, Level, Tensor, bound, run_at, seen_through, split, unwrap, wrap
+from dispatch.core.program import Program, Slot
 from dispatch.errors import AliasError, ArgumentError, DispatchError, EscapedValueError
 
 A = np.arange(6.0)
@@ -20,7 +21,8 @@ import fractions, functools, gc
 import numpy as np
 import dispatch
 from dispatch import core
-from dispatch.core import DispatchKey, Program, Slot
+from dispatch.core import DispatchKey
+from dispatch.core.program import Program, Slot
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
 

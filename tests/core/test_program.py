@@ -12,7 +12,7 @@ from making import made
 import dispatch
 from dispatch.compiler import program
 from dispatch.compiler.trace_function import make_fx
-from dispatch.core import Program, Slot
+from dispatch.core.program import Program, Slot
 
 rng = np.random.default_rng(0)
 

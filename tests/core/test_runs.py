@@ -6,7 +6,7 @@ import pytest
 import dispatch
 from dispatch.compiler import program
 from dispatch.compiler.trace_function import make_fx
-from dispatch.core import Program, Slot
+from dispatch.core.program import Program, Slot
 from dispatch.core.runs import MOST_CALLS
 
 F8 = np.dtype("f8")

@@ -18,8 +18,7 @@ from dispatch.errors import GraphError
 from dispatch.graph import Metadata, Node, Opaque, register_value
 from dispatch.graph.array_literals import Unwritable
 from dispatch.graph.literals import BY_CLASS, BY_WORD, Reader, Writer, find_class, is_known, is_open
-from dispatch.numpy_ops.index_parsing import ARRAY
-from dispatch.operators.views import Look
+from dispatch.operators.views import ARRAY, Look
 
 Point = collections.namedtuple("Point", "x y")
 

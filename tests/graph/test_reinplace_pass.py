@@ -230,6 +230,41 @@ def test_writes_that_were_there_stay():
     assert called(f, A)[1] == ["sin", "log", "scale_.functional"]
 
 
+def twice(f):
+    """The same on two copies, beside each other: what computes the same must still be two arrays."""
+
+    def g(*args):
+        first, second = [f(*[np.copy(x) for x in args]) for _ in range(2)]
+        return [*as_list(first), *as_list(second)]
+
+    return g
+
+
+def as_list(x):
+    return list(x) if isinstance(x, (list, tuple)) else [] if x is None else [x]
+
+
+def test_what_is_computed_and_written_twice_is_two_arrays():
+    def f(x):
+        y = x * 3
+        y[::-1] -= x
+        return y
+
+    called(twice(f), A)
+    called(lambda x: (z := f(x), f(x), z[::2], f(x)), A)
+
+
+@pytest.mark.parametrize("f", PROGRAMS[:-1])
+def test_every_way_to_write_twice(f):
+    called(twice(f), A, A * 2)
+
+
+@settings(max_examples=40)
+@given(smooth_programs())
+def test_programs_at_random_twice(program):
+    called(twice(program.function()), *program.inputs())
+
+
 @settings(max_examples=40)
 @given(smooth_programs())
 def test_programs_at_random(program):

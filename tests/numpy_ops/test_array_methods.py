@@ -62,6 +62,8 @@ def test_who_holds_memory_is_no_property_of_a_value() -> None:
     with pytest.raises(AttributeError, match=r"x.flags.owndata says who holds memory, which is no property"):
         x.flags.owndata
     assert repr(x.flags) == "<flags: C_CONTIGUOUS True, F_CONTIGUOUS False, WRITEABLE True>"
+    with pytest.raises(AttributeError, match=r"x\.flags\.writeable cannot be deleted: it says how the array below lies in memory\."):
+        del x.flags.writeable
 
 
 @pytest.mark.parametrize(

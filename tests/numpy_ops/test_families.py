@@ -9,7 +9,7 @@ from samples import MASKED, cases, indexed, maker
 import dispatch
 from dispatch import FakeTensor, FakeTensorMode, ops, vmap
 from dispatch.errors import BatchingError, DataDependentError
-from dispatch.numpy_ops.index_parsing import ARRAY
+from dispatch.operators.views import ARRAY
 
 ROWS = {op.schema.name: op for op in ops.np}
 

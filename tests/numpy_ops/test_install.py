@@ -15,6 +15,7 @@ from dispatch.numpy_ops import install, protocols
 
 ROOT = Path(__file__).parents[2]
 ON_FIRST_USE = ["dispatch.numpy_ops.rows", "dispatch.numpy_ops.pointwise", "dispatch.testing", "dispatch.compiler", "dispatch.graph", "dispatch.autodiff"]
+OF_GRAPHS = ["dispatch.core.program", "dispatch.graph.literals", "dispatch.graph.passes", "dispatch.numpy_ops.graph_syntax", "dispatch.numpy_ops.plain_forms"]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for path in (ROOT / "dispatch" / "numpy_ops").rglob("*.py")
@@ -36,6 +37,11 @@ BEGIN = "import sys, pickle, numpy as np, dispatch\nfrom dispatch import ops, te
 @pytest.mark.parametrize("name", ON_FIRST_USE)
 def test_what_is_not_used_is_not_imported(name):
     assert run(f"import sys, dispatch\nprint({name!r} in sys.modules)") == "False"
+
+
+@pytest.mark.parametrize("name", OF_GRAPHS)
+def test_the_first_wrapper_needs_nothing_of_graphs(name):
+    assert run(f"{BEGIN}tensor(x, requires_grad=True)\nprint({name!r} in sys.modules)") == "False"
 
 
 def test_a_plain_call_needs_no_rows():
@@ -124,7 +130,7 @@ def test_any_module_of_rows_may_be_imported_first(module):
 
 def test_every_module_of_rows_is_loaded_with_the_rows():
     dir(ops.np)
-    on_first_use = {f"dispatch.numpy_ops.{name}" for name in "from_ufunc array_protocols special_ufuncs special_functions ufunc_keywords ufunc_methods draws handing_over inventory".split()}
+    on_first_use = {f"dispatch.numpy_ops.{name}" for name in "from_ufunc array_protocols graph_syntax plain_forms special_ufuncs special_functions ufunc_keywords ufunc_methods draws handing_over inventory".split()}
     assert [name for name in MODULES if name not in on_first_use and name not in sys.modules] == []
 
 

@@ -10,6 +10,7 @@ from dispatch import make_fx, ops
 from dispatch.compiler import program
 from dispatch.core.pytree import leaves, mapped
 from dispatch.errors import DispatchError
+from dispatch.graph.operator_facts import PLAIN_RULES, kernel_of
 from dispatch.graph.plain_calls import plain_call
 from dispatch.layers.functionalize import functionalize
 from dispatch.numpy_ops.plain_forms import RULES
@@ -46,6 +47,13 @@ def bits(look):
     if type(look) is not tuple:
         look = looks(np.asarray(look), [])[0]
     return look[1], look[2], look[5]
+
+
+def test_every_rule_is_attached_to_its_row():
+    for name in RULES:
+        op = getattr(ops.np, name)
+        kernel, rule_of = PLAIN_RULES[op.name]
+        assert (kernel is kernel_of(op), rule_of(name)) == (True, RULES[name])
 
 
 @pytest.mark.parametrize("name", RULES)

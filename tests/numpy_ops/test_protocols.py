@@ -331,7 +331,7 @@ def test_a_stranger_is_left_to_python() -> None:
         "an index was asked of a tracked value of shape (2, 3) and dtype float64, which is no integer. Write int(x.item()) where "
         "the number is meant."
     )
-    assert x != "a"
+    assert np.all(x != "a")
 
 
 def test_somebody_elses_array_may_answer() -> None:
@@ -449,3 +449,111 @@ def test_what_flat_gives_for_a_slice_lies_in_memory_as_numpys_copy_does() -> Non
         for index in (slice(None), slice(None, None, 5), slice(None, None, -1), slice(2, 7), slice(1, None, 3), ..., [1, 4]):
             found, expected = dispatch.eval_shape(lambda x, index=index: x.flat[index], x), x.flat[index]
             assert (found.shape, found.strides) == (expected.shape, expected.strides), index
+
+
+class Unlike:
+    """An object of a class that compares nothing."""
+
+
+UNLIKE = [None, "a", b"a", {"a": 1}, {1}, frozenset(), Unlike(), int, len, ..., slice(1), NotImplemented]
+EVERY_LAYER: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda f, x: dispatch.vjp(lambda x: (np.sum(x), f(x)), x, has_aux=True)[2],
+    "jvp": lambda f, x: dispatch.jvp(lambda x: (np.sum(x), f(x)), (x,), (x,), has_aux=True)[2],
+    "vmap": lambda f, x: vmap(f)(np.stack([x, x]))[1],
+    "functionalize": lambda f, x: functionalize(f)(x),
+    "fx": lambda f, x: dispatch.make_fx(f, "real")(x)(x),
+    "fx symbolic": lambda f, x: dispatch.make_fx(f, "symbolic")(x)(x),
+    "compile": lambda f, x: dispatch.compile(f, fullgraph=True)(x),
+}
+
+
+@pytest.mark.parametrize("layer", EVERY_LAYER)
+@pytest.mark.parametrize("other", UNLIKE, ids=lambda x: type(x).__name__)
+def test_what_is_equal_to_no_number_is_compared_with_each_element(other: Any, layer: str) -> None:
+    for x in (np.arange(6.0).reshape(3, 2).T, np.arange(3, dtype="f4"), np.zeros((0, 2))):
+        for compare in (operator.eq, operator.ne):
+            for f in (lambda x: compare(x, other), lambda x: compare(other, x)):  # noqa: B023
+                found, expected = EVERY_LAYER[layer](f, x), f(x)
+                assert (type(found), found.dtype, found.tolist()) == (type(expected), expected.dtype, expected.tolist())
+                fake = dispatch.eval_shape(f, x)
+                assert (fake.shape, fake.dtype) == (expected.shape, expected.dtype)
+                assert not expected.size or fake.strides == expected.strides
+
+
+def test_an_object_that_compares_itself_is_asked() -> None:
+    class Like:
+        def __eq__(self, other: object) -> Any:
+            return "asked"
+
+        __hash__ = None  # type: ignore[assignment]
+
+    found: list[Any] = []
+    dispatch.grad(lambda x: (found.append(x == Like()), np.sum(x))[1])(A)
+    assert found == ["asked"]
+
+
+class Reversing:
+    """What answers for itself beside an array."""
+
+    __array_ufunc__ = None
+
+    def __rdivmod__(self, other: Any) -> str:
+        return "theirs"
+
+
+def test_divmod_leaves_it_to_the_other_operand() -> None:
+    x = dispatch.tensor(np.array([7.0, -7.0]), requires_grad=True)
+    assert divmod(x, Reversing()) == "theirs"
+    assert type(x).__divmod__(x, Reversing()) is NotImplemented
+    for ours, expected in zip((*divmod(x, 3), *divmod(3, x)), (*divmod(plain(x), 3), *divmod(3, plain(x))), strict=True):
+        np.testing.assert_array_equal(plain(ours), expected)
+
+
+def test_copy_is_asked_for_as_numpy_has_it() -> None:
+    x = dispatch.tensor(np.ones(3), requires_grad=True)
+    for never in (False, np.False_, np._CopyMode.NEVER):  # type: ignore[attr-defined]
+        assert making.said(lambda never=never: dispatch.numpy.array([x, x], copy=never), ValueError).startswith("Unable to avoid copy")
+        assert dispatch.numpy.array(x, copy=never) is x
+    assert dispatch.numpy.array(x, copy=np._CopyMode.IF_NEEDED) is x  # type: ignore[attr-defined]
+    assert dispatch.numpy.array(x, copy=np._CopyMode.ALWAYS) is not x  # type: ignore[attr-defined]
+
+
+def test_places_that_are_no_whole_numbers_are_refused_as_numpy_does() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    for places in (np.array([0], dtype=object), np.array([0], dtype="m8[ns]"), np.array(["a"]), 0.5):
+        assert making.said(lambda p=places: np.delete(x, p), IndexError) == making.said(lambda p=places: np.delete(np.ones(2), p), IndexError)
+
+
+def test_tolerances_that_are_not_finite_are_noted_as_numpy_does() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    with pytest.warns(RuntimeWarning, match="One of rtol or atol is not valid, atol: 1e-08, rtol: inf"):
+        np.isclose(x, x, rtol=np.inf)
+    with np.errstate(invalid="raise"):
+        assert making.said(lambda: np.isclose(x, x, atol=np.nan), FloatingPointError) == "One of rtol or atol is not valid, atol: nan, rtol: 1e-05"
+
+
+def test_too_many_bins_are_refused_as_numpy_does() -> None:
+    x = np.ones((1, 10))
+    t = dispatch.tensor(x, requires_grad=True)
+    assert making.said(lambda: np.histogramdd(t, bins=2**10), ValueError) == making.said(lambda: np.histogramdd(x, bins=2**10), ValueError)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_a_batch_of_overlapping_sequences_has_nothing_beside_them(name: str, mode: str) -> None:
+    function = getattr(np, name)
+    for n, m in ((1, 1), (2, 5), (5, 2), (4, 4)):
+        a, v = np.arange(3.0 * n).reshape(3, n), np.arange(1.0, 3 * m + 1).reshape(3, m)
+        v[1, m // 2], v[2, 0], a[0, 0] = np.inf, np.nan, -np.inf
+        for in_dims in ((0, 0), (0, None), (None, 0)):
+            x, w = a if in_dims[0] == 0 else a[0], v if in_dims[1] == 0 else v[1]
+            with np.errstate(invalid="ignore"):
+                found = vmap(lambda x, w: function(x, w, mode), in_dims)(x, w)
+                expected = np.stack([function(a[i if in_dims[0] == 0 else 0], v[i if in_dims[1] == 0 else 1], mode) for i in range(3)])
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_number_cast_to_objects_is_refused_as_an_array_is() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    for value in (x, x[0]):
+        assert "the result is an array of Python objects, and no derivative goes through one" in making.said(lambda v=value: v.astype(object), UnsupportedError)

@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hn
 from dispatch import eval_shape, ops
 from dispatch.core import OpOverload
 from dispatch.operators import prims
+from dispatch.schema.schema import Schema
 
 A = np.arange(24.0).reshape(2, 3, 4).copy()
 PRIMS = [prims.add, prims.broadcast_to, prims.sum_to, prims.moveaxis, prims.select, prims.stack, prims.astype, prims.clone, prims.detach]
@@ -21,6 +22,20 @@ def test_a_prim_is_an_operator_of_the_table(op):
     assert op.__name__ == op.schema.name
     assert op.table.live(0) is not None
     assert all(a.numbers for a in op.schema.arguments if a.type.has_tensor)
+
+
+def test_a_row_has_the_schema_that_its_text_says():
+    for op in {id(op): op for name in dir(ops.np) if (op := getattr(ops.np, name))}.values():
+        whole = Schema.parse(str(op.schema))
+        assert whole == op.schema
+        assert [a.kwarg_only for a in whole.arguments] == [a.kwarg_only for a in op.schema.arguments]
+        assert all(a.numbers == a.type.has_tensor for a in op.schema.arguments), op
+
+
+@pytest.mark.parametrize("text", ["np::a(Tensor x, Tensor x, int[2] axes=[0, 1]) -> Tensor", "np::a(Tensor x,Tensor y) -> Tensor", "np::a(Tensor! x, int y) -> ()"])
+def test_a_row_is_not_made_of_a_text_that_is_no_schema(text):
+    with pytest.raises(ValueError, match=r"two arguments are named|too many values to unpack|a write names its set"):
+        prims.define(text, np.negative)
 
 
 @given(hn.mutually_broadcastable_shapes(num_shapes=2, max_dims=4))

@@ -1,5 +1,8 @@
 """A call is taken apart and put together again without a change."""
 
+import enum
+from typing import Literal
+
 import numpy as np
 import pytest
 from hint_table import Factors
@@ -62,3 +65,23 @@ def test_arrays_are_found_in_order_and_put_back():
 def test_what_holds_no_array_stays(x):
     assert arrays_in(x) == []
     assert map_arrays(lambda x: 1 / 0, x) == x
+
+
+def test_branches_are_the_other_choices_and_what_may_be_left_out():
+    class Kind(enum.Enum):
+        LOW, HIGH = range(2)
+
+    Kind.__module__, Kind.__qualname__ = __name__, "Kind"
+    globals()["Kind"] = Kind
+
+    def kernel(x: np.ndarray, y: np.ndarray | None = None, mode: Literal["a", "b", "c"] = "a", kind: Kind = Kind.LOW) -> np.ndarray:
+        return x * 2.0
+
+    op = custom_op("cases::branches", kernel, mutates_args=())
+    case = bind(op, (np.ones(2), np.ones(2)), {"mode": "b"})
+    assert [(each.what, each.args[1:]) for each in case.branches()] == [
+        (" on the sample without 'y'", (None, "b", Kind.LOW)),
+        *[(f" on the sample with 'mode' as {mode!r}", (*case.args[1:2], mode, Kind.LOW)) for mode in "ac"],
+        (" on the sample with 'kind' as Kind.HIGH", (*case.args[1:3], Kind.HIGH)),
+    ]
+    assert [each.args[1:] for each in case.branches({"y", "mode"})] == [(*case.args[1:3], Kind.HIGH)]

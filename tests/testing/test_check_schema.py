@@ -371,8 +371,8 @@ SAID = {
     "x = y binds a name.",
     "leaves_part_of_an_out_argument_by_position_unwritten": "KERNEL leaves 3 of 12 elements of its argument 'out' as they were, the first at "
     "[0, 3]. Write all of an out argument, or give one that is updated another name.",
-    "gives_its_argument_another_shape": "KERNEL changes its argument 'x' itself: the shape or the flags of an array, or the length of a "
-    "list. The caller holds it too; take a view, x.view(), or a new list.",
+    "gives_its_argument_another_shape": "KERNEL changes its argument 'x' itself: the shape or the flags of an array, or what a list "
+    "or a dict holds. The caller holds it too; take a view, x.view(), or a copy, list(x).",
 }
 
 

@@ -1,7 +1,11 @@
 """What a kernel keeps between calls, or changes for everybody, is told; what it puts back is not, and nothing is left changed."""
 
+import gc
+import locale
 import os
 import random
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +20,10 @@ CHANGES = {
     "how NumPy prints": lambda: np.set_printoptions(precision=3),
     "the working directory": lambda: os.chdir("/"),
     "the environment": lambda: os.environ.update(PLANTED_BY_A_KERNEL="1"),
+    "the filters of warnings": lambda: warnings.simplefilter("ignore"),
+    "the garbage collector": gc.disable,
+    "the recursion limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
+    "the locale": lambda: locale.setlocale(locale.LC_ALL, "C.UTF-8" if locale.setlocale(locale.LC_ALL) == "C" else "C"),
 }
 SEEDS = {
     "NumPy's global generator": (lambda: np.random.seed(0), np.random.random_sample),  # noqa: NPY002
@@ -37,7 +45,7 @@ def test_what_is_changed_for_everybody_is_named(name):
     before = np.geterr(), np.get_printoptions(), os.getcwd(), dict(os.environ)
     assert fault(op, (A,), "test_schema") == (  # in a child process, so that nothing changes here
         f"{op.name}: the kernel {kernel_of(op)} leaves {name} changed, for everybody in the process. Put it back: "
-        "`with np.errstate(...)`, `with np.printoptions(...)`, or try and finally."
+        "`with np.errstate(...)`, `with np.printoptions(...)`, `with warnings.catch_warnings()`, or try and finally."
     )
     assert before == (np.geterr(), np.get_printoptions(), os.getcwd(), dict(os.environ))
 
@@ -48,6 +56,18 @@ def test_what_is_put_back_is_no_fault():
             return x * 2.0
 
     opcheck(define(kernel), (A,), test_utils="test_schema", isolate=False)
+
+
+def test_a_filter_that_an_import_adds_once_is_no_finding():
+    first = [True]
+
+    def kernel(x):
+        if first:
+            warnings.filterwarnings("ignore", message="from an import")
+            first.clear()
+        return x * 2.0
+
+    assert not opcheck(define(kernel), (A,), test_utils="test_schema", raise_exception=False).failures
 
 
 @pytest.mark.parametrize("name", SEEDS)

@@ -20,7 +20,6 @@
 from ...dispatcher.layer import CONSTANT
 from .anomaly import detect_anomaly
 from .backward_graph import Leaf, Node
-from .checkpoints import checkpoint
 from .engine import run_backward
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
 from .gradients import backward, grad, nbytes
@@ -39,7 +38,6 @@ __all__ = [
     "Rule",
     "TrackedTensor",
     "backward",
-    "checkpoint",
     "detect_anomaly",
     "enable_grad",
     "grad",

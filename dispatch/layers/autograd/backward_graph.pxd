@@ -56,5 +56,5 @@ cdef class Pull:
 
 cdef void hide(Node node) noexcept
 cdef bint is_inert(x) noexcept
-cdef bint are_hidden(tuple edges) noexcept
+cdef bint are_hidden(PyObject **edges, Py_ssize_t n) noexcept
 cpdef tuple edges_of(data)

@@ -16,7 +16,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.arrays cimport is_exact
-from ...core.python cimport is_plain
+from ...core.python cimport Py_None, is_plain
 
 from ...errors import GradientError
 from .gradient_hooks import Handle, check_hook, hooked
@@ -100,10 +100,13 @@ cdef bint is_inert(x) noexcept:
     return type(x) is slice and is_inert(x.start) and is_inert(x.stop) and is_inert(x.step)
 
 
-cdef bint are_hidden(tuple edges) noexcept:
-    for edge in edges:
-        if edge is not None and not (type(edge) is Node and (<Node>edge).hidden) \
-                and not (type(edge) is Leaf and not (<Leaf>edge).shown):
+cdef bint are_hidden(PyObject **edges, Py_ssize_t n) noexcept:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if edges[i] == Py_None:
+            continue
+        edge = <object>edges[i]
+        if not (type(edge) is Node and (<Node>edge).hidden) and not (type(edge) is Leaf and not (<Leaf>edge).shown):
             return False
     return True
 
@@ -219,6 +222,13 @@ cdef class Node:
 
     cdef tuple edges_now(self):
         return self.inputs_now() if self.few else self.all_edges
+
+    def layout_at(self, Py_ssize_t i):
+        """The layout of a tracked input, by its argument's number; it is no list."""
+        edge = self.first if i == 0 and self.few else self.second if i == 1 and self.few else self.inputs_now()[i]
+        if type(edge) is Leaf:
+            return (<Leaf>edge).layout
+        return (<Output>edge).layout if type(edge) is Output else (<Node?>edge).layout
 
     cdef void release(self):
         """Forget what went in and what was saved."""

@@ -15,6 +15,7 @@ import numpy as np
 from ...core import DispatchKey, OpOverload
 from ...core.array_memory import unwritable
 from ...core.pytree import items_of, leaves, mapped, rebuilt
+from ...dispatcher.layer import find_layer
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
@@ -179,3 +180,6 @@ def refused(op: OpOverload, error: ConversionError, *, batched: bool) -> Convers
         f"{error}",
         operator=op.name,
     )
+
+
+find_layer("vmap").attach(pull_all, batching_rule_of(pull_all))

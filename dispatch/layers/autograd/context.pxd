@@ -5,6 +5,7 @@ from .backward_graph cimport Node
 cdef class Context(Node):
     cdef dict __dict__
     cdef int form                           # of `saved`: NOTHING_SAVED, PLAIN or ANY
+    cdef unsigned long long own             # two bits for each of the first that are saved: which input it is, from 1 on
     cdef bint recording                     # whether the backward that runs makes a graph
     cdef bint materialize
     cdef bint multiple                      # whether the operator has several outputs, or lists of them

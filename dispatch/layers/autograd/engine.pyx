@@ -16,7 +16,9 @@ from .backward_graph cimport Leaf, Node, Output, Pull
 
 from heapq import heappop, heappush, heapreplace
 
-from ...core import active_mode
+import numpy as np
+
+from ...core import active_mode, freeze
 from ...core import OBSERVE as _OBSERVE
 from ...errors import DispatchError, GradientError, kind_of
 from ...operators.prims import add as _add
@@ -37,6 +39,15 @@ cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(tuple, Py_ssize_t) noexcept
 
 cdef int AUTOGRAD = _AUTOGRAD
+cdef tuple ARRAYS = (np.ndarray, np.generic)
+
+
+cdef class _Ready:
+    """What the next backward finds ready."""
+    cdef Setting guard                      # on level 0; making one takes 40 ns
+    cdef object one                         # what `one_of` gave
+
+cdef _Ready READY = _Ready()
 
 
 def run_backward(roots, seeds, Level level not None, bint keep, bint create_graph, only=None):
@@ -47,15 +58,44 @@ def run_backward(roots, seeds, Level level not None, bint keep, bint create_grap
     `only` maps each node that is reached to the edges and the rule that count in place of its own; of the roots and these
     edges, those that are to get no gradient are None.
     """
-    return walked(roots, seeds, level, keep, create_graph, only).gradients()
+    return walked(tuple(roots), tuple(seeds), level, keep, create_graph, only).gradients()
 
 
 def add_to_leaves(roots, seeds, Level level not None, bint keep, bint create_graph):
     """Carry gradients from the roots to the leaves, and add them to the `.grad` of each; see `run_backward`."""
-    cdef dict found = walked(roots, seeds, level, keep, create_graph, None).gradients()
-    while found:
-        leaf, grad = found.popitem()
-        accumulate(leaf, grad)
+    walked(tuple(roots), tuple(seeds), level, keep, create_graph, None).accumulate()
+
+
+def walk_from(Wrapped x not None, gradient):
+    """`x.backward(gradient)`, where that is an array of the layout of `x`, or None and x a number; else False, and do nothing."""
+    cdef tuple layout
+    edge = x.kept
+    if type(edge) is Leaf:
+        layout = (<Leaf>edge).layout
+    elif type(edge) is Output:
+        layout = (<Output>edge).layout
+    else:
+        layout = <tuple?>(<Node?>edge).layout
+    if not x.level.open:
+        return False
+    if gradient is None:
+        if layout[0] or not isinstance(x.value, ARRAYS):
+            return False
+        seed = one_of(layout[1])
+    elif is_exact(<PyObject *>gradient) and has_layout(gradient, layout):
+        seed = gradient
+    else:
+        return False
+    walked((edge,), (seed,), x.level, False, False, None).accumulate()
+    return True
+
+
+def one_of(dtype not None):
+    """A read-only 1 without axes, of a dtype."""
+    found = READY.one
+    if found is None or (<cnp.ndarray>found).descr is not dtype:
+        found = READY.one = freeze(np.ones((), dtype))
+    return found
 
 
 def add_to_leaf(Leaf leaf not None, grad):
@@ -94,43 +134,48 @@ def set_grad(x, value):
         )
 
 
-cdef Walk walked(roots, seeds, Level level, bint keep, bint create_graph, only):
+cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_graph, only):
     cdef Walk walk = Walk.__new__(Walk)
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
-    cdef Setting guard = Setting(
-        AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
+    cdef Setting guard
+    if usual and READY.guard is not None:
+        guard, READY.guard = READY.guard, None
+    else:
+        guard = Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
     if rank_of_thread() and active_mode(_OBSERVE) is not None:
         only = checked(only)
     guard.enter()
     try:
-        walk.run(tuple(roots), tuple(seeds), keep, create_graph, only)
-        if walk.leaves:
-            walk.run_hooks()
+        walk.run(roots, seeds, keep, create_graph, only)
+        walk.run_hooks()
     finally:
         guard.leave()
+    if usual:
+        READY.guard = guard
     return walk
 
 
 cdef class Walk:
     """One backward: the nodes and leaves that a gradient has arrived for."""
 
-    cdef dict leaves                        # the gradients of leaves
-    cdef set fresh                          # the leaves whose gradient is an array that nobody else holds
+    cdef Leaf leaf                          # the first leaf, which is most often the only one, and its gradient
+    cdef object leaf_grad
+    cdef bint leaf_fresh                    # whether that is an array that nobody else holds
+    cdef dict leaves                        # the gradients of the other leaves; None where there are none
+    cdef set fresh                          # those of these whose gradient is an array that nobody else holds
     cdef list waiting                       # a heap of nodes, but the newest; None, as `grads` is, where there never were any
     cdef dict grads                         # their gradients
     cdef Node newest                        # kept out of both, which a chain of calls then never touches
     cdef object grad                        # its gradient
 
-    def __cinit__(self):
-        self.leaves = {}
-
     cdef int run(self, tuple edges, tuple results, bint keep, bint create_graph, only) except -1:
         cdef Node node = None
         cdef bint from_row = False
-        given = None
+        cdef int few = 0
+        first = second = given = None
         while True:
-            self.hand_on(node, edges, results, given, from_row)
-            results = given = None          # the rule runs with nothing alive that it does not need
+            self.hand_on(node, edges, first, second, few, results, given, from_row)
+            first = second = results = given = None         # the rule runs with nothing alive that it does not need
             if self.newest is not None and (not self.waiting or <long long>self.waiting[0][0] > self.newest.order):
                 node, given = self.newest, self.grad
             elif self.newest is not None:
@@ -143,10 +188,13 @@ cdef class Walk:
             else:
                 return 0
             self.newest = self.grad = None
-            if only is None:
-                edges, rule = node.edges_now(), node.rule
-            else:
+            few = 0
+            if only is not None:
                 edges, rule = only[node]
+            elif node.few:                  # spared the tuple
+                edges, rule, few, first, second = None, node.rule, node.few, node.first, node.second
+            else:
+                edges, rule = node.all_edges, node.rule
             from_row = type(rule) is Pull
             try:
                 found = (<Pull>rule).function(node, given, create_graph) if from_row else rule(node, given, create_graph)
@@ -155,42 +203,40 @@ cdef class Walk:
                 raise
             results = found if type(found) is tuple else tuple(found)
             rule = found = None
-            if not keep and edges:
+            if not keep and (few or edges):
                 node.release()
                 node.rule = released
 
-    cdef int hand_on(self, Node node, tuple edges, tuple results, given, bint from_row) except -1:
-        """Add the gradients that a rule gave to those of what its node was made of."""
-        cdef Py_ssize_t i, n = len(edges)
+    cdef int hand_on(self, Node node, tuple edges, first, second, int few, tuple results, given, bint from_row) except -1:
+        """Add the gradients that a rule gave to those of what its node was made of.
+
+        Without `edges` these are `few`: `first`, `second` and None.
+        """
+        cdef Py_ssize_t i, n = few if edges is None else len(edges)
         cdef bint ours = Py_REFCNT(results) == 1, sole
         cdef Leaf leaf
         cdef Node target
         cdef Output output
         if len(results) < n:
             raise ValueError(f"the rule of {node!r} gave {len(results)} gradients for {n} edges.")
-        for i in range(n):
+        for i in range(n if edges is not None or n < 2 else 2):
             # Nobody but this tuple holds it: a rule has returned what it made, and kept nothing of that.
             sole = ours and is_exact(PyTuple_GET_ITEM(results, i)) and is_sole(PyTuple_GET_ITEM(results, i))
-            edge, result = edges[i], results[i]
+            edge, result = edges[i] if edges is not None else first if i == 0 else second, results[i]
             if edge is None or result is None:
                 continue
             if type(edge) is Leaf:
                 leaf = <Leaf>edge
                 if not has_layout(result, leaf.layout):
-                    result = fitted(node, edges, edge, result)
+                    result = fitted(node, all_of(edges, first, second, few), edge, result)
                     sole = False
-                if leaf in self.leaves:
-                    result = _add(self.leaves[leaf], result)
-                    self.add_fresh(leaf)
-                elif sole or (from_row and result is not given):
-                    self.add_fresh(leaf)
-                self.leaves[leaf] = result
+                self.arrive(leaf, result, sole or (from_row and result is not given))
                 continue
             if type(edge) is Output:
                 output = <Output>edge
                 target = output.node
                 if not has_layout(result, output.layout):
-                    result = fitted(node, edges, edge, result)
+                    result = fitted(node, all_of(edges, first, second, few), edge, result)
                 found = self.grad if target is self.newest else None if self.grads is None else self.grads.get(target)
                 if found is not None:
                     found[output.number] = _add(found[output.number], result) if output.number in found else result
@@ -199,7 +245,7 @@ cdef class Walk:
             else:
                 target = <Node?>edge
                 if not has_layout(result, <tuple>target.layout):
-                    result = fitted(node, edges, edge, result)
+                    result = fitted(node, all_of(edges, first, second, few), edge, result)
             if target is self.newest:
                 self.grad = _add(self.grad, result)
             elif self.waiting and target in self.grads:
@@ -220,30 +266,76 @@ cdef class Walk:
         self.grads[node] = grad
         return 0
 
-    cdef int add_fresh(self, Leaf leaf) except -1:
-        if self.fresh is None:
-            self.fresh = set()
-        self.fresh.add(leaf)
+    cdef int arrive(self, Leaf leaf, grad, bint fresh) except -1:
+        """Add to the gradient of a leaf; `fresh` says whether nobody else holds this."""
+        if self.leaf is None:
+            self.leaf, self.leaf_grad, self.leaf_fresh = leaf, grad, fresh
+        elif leaf is self.leaf:
+            self.leaf_grad, self.leaf_fresh = _add(self.leaf_grad, grad), True
+        else:
+            if self.leaves is None:
+                self.leaves, self.fresh = {}, set()
+            if leaf in self.leaves:
+                grad, fresh = _add(self.leaves[leaf], grad), True
+            self.leaves[leaf] = grad
+            if fresh:
+                self.fresh.add(leaf)
         return 0
 
     cdef int run_hooks(self) except -1:
         cdef Leaf leaf
+        if self.leaf is not None and self.leaf.functions is not None:
+            self.leaf_grad, self.leaf_fresh = self.leaf.functions(self.leaf_grad), False
+        if self.leaves is None:
+            return 0
         for leaf, grad in self.leaves.items():      # no leaf is added meanwhile
             if leaf.functions is not None:
                 self.leaves[leaf] = leaf.functions(grad)
-                if self.fresh is not None:
-                    self.fresh.discard(leaf)
+                self.fresh.discard(leaf)
+        return 0
+
+    cdef int own(self) except -1:
+        """Copy the gradients of leaves that are arrays which somebody else may hold."""
+        cdef Leaf leaf
+        if self.leaf is not None and not (self.leaf_fresh and is_owner(self.leaf_grad)):
+            self.leaf_grad = owned(self.leaf_grad)
+        if self.leaves is not None:
+            for leaf, result in self.leaves.items():
+                if not (leaf in self.fresh and is_owner(result)):
+                    self.leaves[leaf] = owned(result)
         return 0
 
     cdef dict gradients(self):
-        """The gradients of leaves; arrays that somebody else may hold are copied."""
+        """The gradients of leaves, which nobody else holds."""
+        self.own()
+        if self.leaf is None:
+            return {}
+        found = {self.leaf: self.leaf_grad}
+        if self.leaves is not None:
+            found.update(self.leaves)
+        return found
+
+    cdef int accumulate(self) except -1:
+        """Add the gradients of leaves to their `.grad`, the newest first."""
         cdef Leaf leaf
-        for leaf, result in self.leaves.items():
-            if self.fresh is not None and leaf in self.fresh and is_exact(<PyObject *>result) \
-                    and PyArray_CHKFLAGS(<cnp.ndarray>result, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
-                continue
-            self.leaves[leaf] = owned(result)
-        return self.leaves
+        self.own()
+        while self.leaves:
+            leaf, grad = self.leaves.popitem()
+            accumulate(leaf, grad)
+        if self.leaf is not None:
+            leaf, grad = self.leaf, self.leaf_grad
+            self.leaf = self.leaf_grad = None
+            accumulate(leaf, grad)
+        return 0
+
+
+cdef bint is_owner(x) noexcept:
+    return is_exact(<PyObject *>x) and PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE)
+
+
+cdef tuple all_of(tuple edges, first, second, int few):
+    """The edges of a node, for a message."""
+    return edges if edges is not None else (first, second)[:few] + (None,) * (few - 2)
 
 
 cdef int add_note(error, Node node) except -1:

@@ -121,7 +121,8 @@ def bare(cls: type[set_grad_enabled], f: Any) -> Any:
 class no_grad(set_grad_enabled):
     """A `with` block, or a decorator, in which nothing is recorded: tracked values are constants.
 
-    A `grad` that begins inside the block does record.
+    What asks one for a number or for NumPy's array gets it: `float(x)`, `np.asarray(x)`. A `grad` that begins inside the block
+    does record.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 from typing_extensions import disjoint_base
 
@@ -17,6 +17,12 @@ class Plan:
         count: int,
         layout: Callable[[Any], Any],
     ) -> None: ...
+
+@final
+class RowKernel: ...
+
+@final
+class UserKernel: ...
 
 def row_kernel(plan_for: Callable[[int], Plan], op: OpOverload, whole: Callable[..., Any]) -> Kernel: ...
 def user_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Kernel: ...

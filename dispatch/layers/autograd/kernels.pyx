@@ -2,7 +2,10 @@
 
 Both take the tracked values off, call the operator again, and wrap what comes back with a node that refers to the nodes of what
 went in. They are compiled because every tracked call goes through one.
+
+The file has more than 350 lines because both are made of the same steps.
 """
+cimport cython
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
@@ -12,21 +15,21 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ...core.array_memory cimport held, shape_of, unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
-from ...core.python cimport is_plain
+from ...core.python cimport Py_None, is_plain, new_reference, tuple_of
 from ...core.state cimport rank_of_thread, thread_state
-from ...core.tensor cimport Wrapped, taken_off
+from ...core.tensor cimport Taken, Wrapped, begin, descended, let_go, own_of
+from ...core.vectorcall cimport count, hold, install_vectorcall, release, vectorcallfunc
 from .context cimport Context, copied_attributes, number_of, shown
 from .backward_graph cimport Output, Pull, edges_of
 from .record cimport dispatch_made, fill, layout_of, record, record_several, wrapped
 
 from ...core.array_memory import constant, inexact_layout, writable
+from ...core.lazy import LazyFunction
 from ...core.pytree import mapped
 from ...schema.types import RESIDUAL
 from ..opaque_rules import marks
 from ..opaque_rules import stand_ins as _stand_ins
-from .batched_backward import at_once
 from .grad_mode import outside_rules
-from .opaque_backward import as_one, asks, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect, protect_large
@@ -34,6 +37,14 @@ from .tensor import TrackedTensor as Tracked
 from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
 
 cnp.import_array()
+
+# Of users' rules, and of these what is called once, or where a rule computes by other means than operators.
+at_once = LazyFunction(__package__, ".batched_backward", "at_once")
+as_one = LazyFunction(__package__, ".opaque_backward", "as_one")
+asks = LazyFunction(__package__, ".opaque_backward", "asks")
+explained = LazyFunction(__package__, ".opaque_backward", "explained")
+kept_by = LazyFunction(__package__, ".opaque_backward", "kept_by")
+taken_back = LazyFunction(__package__, ".opaque_backward", "taken_back")
 
 cdef dict STAND_INS = _stand_ins
 
@@ -72,11 +83,11 @@ cdef class Plan:
         self.everything = len(saved) > 1 and list(saved) == [(VALUE, i) for i in range(count)]
         self.lists, self.layout = lists, layout
 
-    cdef object kept(self, Py_ssize_t i, tuple values, out):
+    cdef object kept(self, Py_ssize_t i, PyObject **values, out):
         cdef int kind = PyBytes_AS_STRING(self.kinds)[i]
         if kind == OUT:
             return out
-        x = values[<unsigned char>PyBytes_AS_STRING(self.places)[i]]
+        x = <object>values[<unsigned char>PyBytes_AS_STRING(self.places)[i]]
         if kind == LAYOUT:
             return layout_or_layouts(x, self.layout)
         if kind == VALUE or x is None:
@@ -88,11 +99,11 @@ cdef class Plan:
             return made if type(x) is list else tuple(made)
         return protected(x)
 
-    cdef object save(self, tuple values, out):
+    cdef object save(self, PyObject **values, Py_ssize_t count, out):
         cdef Py_ssize_t i, n = len(self.kinds)
         cdef tuple found
         if self.everything:
-            return values
+            return tuple_of(values, count)
         if n < 2:
             return self.kept(0, values, out) if n else None
         found = PyTuple_New(n)
@@ -129,38 +140,70 @@ cdef object protected(x):
     return made
 
 
+@cython.final
+cdef class RowKernel:
+    """The kernel that records an operator of the tables; `whole` runs the operator one step down.
+
+    `plan_for` makes the Plan for a set of tracked arguments, an int with bit i for argument i.
+    """
+
+    cdef vectorcallfunc slot
+    cdef object op
+    cdef object whole
+    cdef object plan_for
+    cdef dict plans
+    cdef bint several                       # results
+
+
+cdef PyObject *call_row(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
+    cdef RowKernel kernel = <RowKernel>self
+    cdef Plan plan
+    cdef Wrapped like
+    cdef tuple edges, layouts
+    cdef Taken taken
+    begin(&taken)
+    try:
+        out = new_reference(descended(<PyObject *>kernel.whole, args, count(nargsf), &taken))
+        if taken.like == NULL or (taken.setting != NULL and (<object>taken.setting).covers((<Wrapped>taken.like).level.number)):
+            hold(<PyObject *>out)           # nothing is tracked: the kernel itself was asked for
+            return <PyObject *>out
+        like = <Wrapped>taken.like
+        own = own_of(&taken)
+        plan = kernel.plans.get(own)
+        if plan is None:
+            plan = kernel.plans.setdefault(own, kernel.plan_for(own))
+        if plan.rule is None:
+            hold(<PyObject *>out)
+            return <PyObject *>out
+        edges = edges_of(tuple_of(taken.data, taken.count)) if plan.lists else None
+        if not kernel.several:
+            out = record(TrackedTensor, kernel.op, plan.rule, out, like, taken.data, taken.count, edges,
+                         plan.save(taken.values, taken.count, out))
+            hold(<PyObject *>out)
+            return <PyObject *>out
+        layouts = tuple([inexact_layout(x) for x in out])
+        if not all(layouts):
+            for x in out:
+                constant(kernel.op, x)
+        if any(layouts):
+            saved = plan.save(taken.values, taken.count,
+                              tuple([protected(x) if layout is None else x for x, layout in zip(out, layouts)]))
+            out = record_several(TrackedTensor, kernel.op, plan.rule, tuple(out), layouts, like, taken.data, taken.count, edges,
+                                 saved)
+        hold(<PyObject *>out)
+        return <PyObject *>out
+    finally:
+        let_go(&taken)
+
+
 def row_kernel(plan_for not None, op not None, whole not None):
     """The kernel that records an operator of the tables; `whole` runs the operator one step down.
 
     `plan_for` makes the Plan for a set of tracked arguments, an int with bit i for argument i.
     """
-    cdef dict plans = {}
-    cdef bint several = len(op.schema.returns) > 1
-
-    def kernel(*args):
-        cdef Plan plan
-        cdef Wrapped like
-        cdef tuple layouts
-        out, like, values, data, own, quiet = taken_off(whole, args)
-        if like is None or (quiet is not None and quiet.covers(like.level.number)):
-            return out                      # nothing is tracked: the kernel itself was asked for
-        plan = plans.get(own)
-        if plan is None:
-            plan = plans.setdefault(own, plan_for(own))
-        if plan.rule is None:
-            return out
-        edges = edges_of(data) if plan.lists else None
-        if not several:
-            return record(TrackedTensor, op, plan.rule, out, like, data, edges, plan.save(values, out))
-        layouts = tuple([inexact_layout(x) for x in out])
-        if not all(layouts):
-            for x in out:
-                constant(op, x)
-        if not any(layouts):
-            return out
-        saved = plan.save(values, tuple([protected(x) if layout is None else x for x, layout in zip(out, layouts)]))
-        return record_several(TrackedTensor, op, plan.rule, tuple(out), layouts, like, data, edges, saved)
-
+    cdef RowKernel kernel = RowKernel.__new__(RowKernel)
+    kernel.slot, kernel.op, kernel.whole, kernel.plan_for, kernel.plans = call_row, op, whole, plan_for, {}
+    kernel.several = len(op.schema.returns) > 1
     return kernel
 
 
@@ -178,7 +221,7 @@ def user_kernel(op not None, rule not None, whole not None):
         backward = reading_residuals(backward)
     cdef tuple arguments = op.schema.arguments
     cdef list handed = [i for i, a in enumerate(arguments) if a.type == RESIDUAL]    # from another operator: no value here
-    cdef Py_ssize_t returns = len(op.schema.returns), count = op.arguments.count
+    cdef Py_ssize_t returns = len(op.schema.returns), number = op.arguments.count
     cdef bint single = returns == 1 and not op.schema.returns[0].type.parts
     cdef list others = [i for i, a in enumerate(arguments) if not a.type.has_tensor]
     cdef bint lists = any([a.type.parts and a.type.has_tensor for a in arguments])
@@ -219,68 +262,120 @@ def user_kernel(op not None, rule not None, whole not None):
                     vars(node).pop(name, None)
         if not (single and isinstance(grad, cnp.ndarray)):
             grads = mapped(writable, grads)  # where it gave back what it was given
-        if type(grads) is tuple and len(<tuple>grads) == count and not lists:
+        if type(grads) is tuple and len(<tuple>grads) == number and not lists:
             for i in others:
                 if (<tuple>grads)[<Py_ssize_t>i] is not None:
                     break
             else:
                 return grads
-        elif count == 1 and not lists and not others and isinstance(grads, cnp.ndarray):
+        elif number == 1 and not lists and not others and isinstance(grads, cnp.ndarray):
             return (grads,)
         return checked(op, node, grads, node.skeletons, lists=lists)
 
-    def kernel(*args):
-        cdef Context node
-        cdef Wrapped like
-        cdef dict attributes
-        result, like, values, data, _, quiet = taken_off(whole, args)
-        if like is None or (quiet is not None and quiet.covers(like.level.number)):
-            return result
-        if handed:
-            data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
-        layout = layout_of(result, data) if single else None
-        if single and layout is None:
-            return result
+    cdef UserKernel kernel = UserKernel.__new__(UserKernel)
+    kernel.slot, kernel.op, kernel.whole, kernel.pull, kernel.setup_context = call_user, op, whole, pull, setup_context
+    kernel.handed, kernel.returns, kernel.single, kernel.residual = handed, returns, single, residual
+    kernel.lists, kernel.keyed = lists, keyed
+    return kernel
+
+
+@cython.final
+cdef class UserKernel:
+    """The kernel that records an operator with a user's functions; `whole` runs the operator one step down."""
+
+    cdef vectorcallfunc slot
+    cdef object op
+    cdef object whole
+    cdef object pull
+    cdef object setup_context
+    cdef list handed                        # the arguments from another operator, which are no values here
+    cdef Py_ssize_t returns
+    cdef bint single                        # whether the result is one array
+    cdef bint residual
+    cdef bint lists                         # whether an argument may hold several arrays
+    cdef bint keyed                         # and these stand under keys
+
+
+cdef PyObject *call_user(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
+    cdef UserKernel kernel = <UserKernel>self
+    cdef Context node
+    cdef Wrapped like
+    cdef dict attributes
+    cdef tuple inputs
+    cdef PyObject *quiet
+    cdef Taken taken
+    begin(&taken)
+    try:
+        out = output = result = new_reference(descended(<PyObject *>kernel.whole, args, count(nargsf), &taken))
+        quiet = taken.setting
+        if taken.like == NULL or (quiet != NULL and (<object>quiet).covers((<Wrapped>taken.like).level.number)):
+            hold(<PyObject *>result)
+            return <PyObject *>result
+        like = <Wrapped>taken.like
+        for i in kernel.handed:
+            clear(&taken, i)
+        layout = layout_of(result, taken.data, taken.count) if kernel.single else None
+        if kernel.single and layout is None:
+            hold(<PyObject *>result)
+            return <PyObject *>result
         node = dispatch_made(Context, NOTHING)
-        fill(node, op, like.level, pull, data, edges_of(data) if lists else None, None, layout)
-        if single:
+        fill(node, kernel.op, like.level, kernel.pull, taken.data, taken.count,
+             edges_of(tuple_of(taken.data, taken.count)) if kernel.lists else None, None, layout)
+        if kernel.single:
             out = output = wrapped(TrackedTensor, result, like, node)
         else:
-            outputs = list(result) if type(result) in (tuple, list) and returns > 1 else [result]
-            if residual:
+            outputs = list(result) if type(result) in LISTS and kernel.returns > 1 else [result]
+            if kernel.residual:
                 node.residual = outputs.pop()
-                node.levels = levels_of(values, like.level)
+                node.levels = levels_of(tuple_of(taken.values, taken.count), like.level)
             made = wrap_outputs(node, like, outputs)
             output = made[0] if len(made) == 1 else tuple(made)
             if not any(node.layouts):
-                return result
-            out = (*made, node.residual) if residual else output
-        if keyed:
-            node.skeletons = tuple([mapped(_no_value, x) for x in values])
-        if setup_context is None:
-            return out
+                hold(<PyObject *>result)
+                return <PyObject *>result
+            out = (*made, node.residual) if kernel.residual else output
+        if kernel.keyed:
+            node.skeletons = tuple([mapped(_no_value, x) for x in tuple_of(taken.values, taken.count)])
+        if kernel.setup_context is None:
+            hold(<PyObject *>out)
+            return <PyObject *>out
+        inputs = tuple_of(args, count(nargsf))
         conversions = thread_state().conversions
         try:
-            if quiet is None:
-                setup_context(node, args, output)
+            if quiet == NULL:
+                kernel.setup_context(node, inputs, output)
             else:                           # perhaps in a backward: what this is called in is a rule, and this is none
                 with outside_rules():
-                    setup_context(node, args, output)
+                    kernel.setup_context(node, inputs, output)
         except Exception as error:
             if isinstance(error, AttributeError) and error.obj is node:
-                raise unset(op, "setup_context", error.name, vars(node)) from error
-            error.add_note(f"in the setup_context of {op.name}")
+                raise unset(kernel.op, "setup_context", error.name, vars(node)) from error
+            error.add_note(f"in the setup_context of {kernel.op.name}")
             raise
         attributes = node.attributes()
-        if thread_state().conversions != conversions or (attributes is not None and keeps_value_of(attributes, args, out)):
-            node.rule = once_differentiable(pull, inside=is_differentiated(values))
+        if thread_state().conversions != conversions or (attributes is not None and keeps_value_of(attributes, inputs, out)):
+            node.rule = once_differentiable(kernel.pull, inside=is_differentiated(tuple_of(taken.values, taken.count)))
         if attributes is not None:
             node.settle(attributes)
         if node.undifferentiable is not None:
             out = untracked(node, out)
-        return out
+        hold(<PyObject *>out)
+        return <PyObject *>out
+    finally:
+        let_go(&taken)
 
-    return kernel
+
+cdef void clear(Taken *taken, Py_ssize_t i) noexcept:
+    """Keep nothing beside an argument."""
+    release(taken.data[i])
+    hold(Py_None)
+    taken.data[i] = Py_None
+
+
+cdef RowKernel _row = RowKernel.__new__(RowKernel)
+install_vectorcall(RowKernel, <char *>&_row.slot - <char *><PyObject *>_row)
+cdef UserKernel _user = UserKernel.__new__(UserKernel)
+install_vectorcall(UserKernel, <char *>&_user.slot - <char *><PyObject *>_user)
 
 
 def _no_value(x):

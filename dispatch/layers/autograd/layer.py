@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
+from ...core.lazy import LazyFunction
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
 from ...dispatcher.rule_parameters import check_count, parameter_names
@@ -21,13 +22,14 @@ from ..derivatives import constant_kernel
 from ..opaque_rules import Opacity, checked_opaque
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
-from .inplace import made_kernel, written_kernel
 from .kernels import user_kernel
-from .opaque_backward import operator_of
 from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
 from .user_rules import KEYWORDS_APART, Rule
 
+made_kernel = LazyFunction(__package__, ".inplace", "made_kernel")
+written_kernel = LazyFunction(__package__, ".inplace", "written_kernel")
+operator_of = LazyFunction(__package__, ".opaque_backward", "operator_of")
 SETUP = ("ctx", "inputs", "output")  # the parameters of a setup_context
 CALLED = {  # by whether it takes the keyword-only inputs apart
     False: "It is called with three arguments: setup_context(ctx, inputs, output).",
@@ -203,7 +205,7 @@ def _ruleless(op: OpOverload) -> Rule:
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     """Return the kernel that records an operator by a rule. `whole` runs the operator on the unwrapped values."""
     if isinstance(rule, Made):
-        return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
+        return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))  # type: ignore[no-any-return]
     if isinstance(rule, Constant):
         return _cutting(whole) if op is detach else constant_kernel(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else user_kernel(op, rule, whole)

@@ -118,7 +118,7 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, tuple[int, int]
     if half == "needed":
         return f"[edge is not None for edge in node.inputs[{i}]]"
     if own >> i & 1 and not listed:
-        return f"node.inputs[{i}].layout[{part}]"
+        return f"node.layout_at({i})[{part}]"
     kept[f"l{i}"] = LAYOUT, i
     return f"[x[{part}] for x in l{i}]" if listed else f"l{i}[{part}]"
 

@@ -6,6 +6,7 @@ from cpython.ref cimport Py_REFCNT
 from ...core.array_memory cimport constant, inexact_layout, owned
 from ...core.arrays cimport is_exact
 from ...core.layouts cimport is_unseen
+from ...core.python cimport Py_None, items_of_tuple, tuple_of
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
 from .backward_graph cimport Leaf, Node, NodeOfSeveral, Output, are_hidden, hide, is_inert
@@ -25,17 +26,19 @@ cdef type GENERIC = np.generic
 cdef tuple NOTHING = ()
 
 
-cdef object layout_of(x, tuple inputs):
+cdef object layout_of(x, PyObject **inputs, Py_ssize_t n):
     """The `(shape, dtype)` of an array or wrapper that can have a gradient, else None.
 
     It is that of the first node or leaf in `inputs`, where they are equal: a chain of calls keeps one of them.
     """
     cdef tuple layout, shape
+    cdef Py_ssize_t place
     cdef int i, ndim
     if is_exact(<PyObject *>x):
-        for found in inputs:
-            if found is None:
+        for place in range(n):
+            if inputs[place] == Py_None:
                 continue
+            found = <object>inputs[place]
             if type(found) is Leaf:
                 found = (<Leaf>found).layout
             elif isinstance(found, Node):
@@ -60,29 +63,29 @@ cdef object layout_of(x, tuple inputs):
     return inexact_layout(x)
 
 
-cdef bint few_of(tuple inputs) noexcept:
+cdef bint few_of(PyObject **inputs, Py_ssize_t n) noexcept:
     cdef Py_ssize_t i
-    for i in range(2, len(inputs)):
-        if inputs[i] is not None:
+    for i in range(2, n):
+        if inputs[i] != Py_None:
             return False
-    return 0 < len(inputs) <= 32
+    return 0 < n <= 32
 
 
-cdef int fill(Node node, op, Level level, rule, tuple inputs, tuple edges, saved, layout) except -1:
+cdef int fill(Node node, op, Level level, rule, PyObject **inputs, Py_ssize_t n, tuple edges, saved, layout) except -1:
     """Set the fields of a new node; without `edges` the inputs are the edges.
 
     Inputs that are their own edges, and all None but the first two, are kept without a tuple, which would be one more object
     for Python's collector to look at while a chain grows.
     """
     node.op, node.level, node.rule, node.saved, node.layout = op, level, rule, saved, layout
-    if edges is None and few_of(inputs):
-        node.few = <int>len(inputs)
-        node.first = inputs[0]
-        if node.few > 1:
-            node.second = inputs[1]
+    if edges is None and few_of(inputs, n):
+        node.few = <int>n
+        node.first = <object>inputs[0]
+        if n > 1:
+            node.second = <object>inputs[1]
     else:
-        node.all_inputs = inputs
-        node.all_edges = inputs if edges is None else edges
+        node.all_inputs = tuple_of(inputs, n)
+        node.all_edges = <tuple>node.all_inputs if edges is None else edges
     return 0
 
 
@@ -104,33 +107,34 @@ cdef object wrapped(type wrapper, out, Wrapped like, data):
 def new_node(type cls not None, op, Level level not None, rule, tuple inputs not None, tuple edges, saved, layout):
     """A node that no kernel made, of a checkpoint or of a write; `edges` is None where the inputs are, which hold no lists."""
     cdef Node node = dispatch_made(cls, NOTHING)
-    fill(node, op, level, rule, inputs, edges, saved, layout)
+    fill(node, op, level, rule, items_of_tuple(inputs), len(inputs), edges, saved, layout)
     return node
 
 
-cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tuple edges, saved):
+cdef object record(type wrapper, op, rule, out, Wrapped like, PyObject **inputs, Py_ssize_t n, tuple edges, saved):
     """The result of a call in a wrapper with a node, at the level and rank of `like`; an array becomes read-only.
 
     It is the result itself where that can have no gradient. `edges` is None where the inputs are, which hold no lists. The
     operator keeps the rule alive, and the rule keeps nothing that a call made.
     """
     cdef Node node
-    layout = layout_of(out, inputs)
+    layout = layout_of(out, inputs, n)
     if layout is None:
         return constant(op, out)
     node = dispatch_made(Node, NOTHING)
-    fill(node, op, like.level, rule, inputs, edges, saved, layout)
+    fill(node, op, like.level, rule, inputs, n, edges, saved, layout)
     if (is_exact(<PyObject *>out) or isinstance(out, GENERIC)) and is_inert(saved) \
-            and are_hidden(inputs if edges is None else edges):
+            and (are_hidden(inputs, n) if edges is None else are_hidden(items_of_tuple(edges), len(edges))):
         hide(node)
     return wrapped(wrapper, out, like, node)
 
 
-cdef tuple record_several(type wrapper, op, rule, tuple outputs, tuple layouts, Wrapped like, tuple inputs, tuple edges, saved):
+cdef tuple record_several(type wrapper, op, rule, tuple outputs, tuple layouts, Wrapped like, PyObject **inputs, Py_ssize_t n,
+                          tuple edges, saved):
     """The results of a call in wrappers with one node; one that can have no gradient, whose layout is None, is itself."""
     cdef NodeOfSeveral node = dispatch_made(NodeOfSeveral, NOTHING)
     cdef Py_ssize_t i
-    fill(node, op, like.level, rule, inputs, edges, saved, None)
+    fill(node, op, like.level, rule, inputs, n, edges, saved, None)
     node.layouts = layouts
     return tuple([
         outputs[i] if layouts[i] is None else wrapped(wrapper, outputs[i], like, Output(node, i, layouts[i]))
@@ -140,7 +144,7 @@ cdef tuple record_several(type wrapper, op, rule, tuple outputs, tuple layouts, 
 
 def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
     """`record`, for Python."""
-    return record(wrapper, op, rule, out, like, inputs, edges, saved)
+    return record(wrapper, op, rule, out, like, items_of_tuple(inputs), len(inputs), edges, saved)
 
 
 def taken_from(type wrapper not None, function, arrays, Level level not None):

@@ -58,10 +58,11 @@ def with_strides_of(x: Any, kept: Any) -> Any:
 
 
 def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a read-only copy with the same strides."""
-    made = strided_copy(x)
+    """Return a read-only copy with the same strides, zeros too: on them hangs how NumPy lays out results."""
+    once = x[tuple([slice(None) if step else slice(1) for step in x.strides])] if 0 in x.strides else x
+    made = strided_copy(once)
     freeze(made.base)
-    return freeze(made)
+    return freeze(made) if once.shape == x.shape else np.broadcast_to(made, x.shape)
 
 
 def protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,8 @@ from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
 from .backward_graph import Leaf, Node, Output
-from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
-from .grad_mode import in_recorded_rule
+from .engine import add_to_leaf, add_to_leaves, grad_of, one_of, set_grad, walk_from
+from .grad_mode import in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 
@@ -125,15 +124,14 @@ class TrackedTensor(Tensor):
         >>> x.grad
         array([2., 4.])
         """
+        usual = retain_graph is None and create_graph is False and inputs is None
+        if usual and walk_from(self, gradient):
+            return
         check_open(self)
         if retain_graph is not None or create_graph is not False:
             retain_graph = None if retain_graph is None else check_flag(retain_graph, "retain_graph")
             create_graph = check_flag(create_graph, "create_graph")
-        layout = self.kept.layout
-        if type(gradient) is np.ndarray and has_layout(gradient, layout):
-            seed = gradient  # the usual one
-        else:
-            seed = one(self) if gradient is None and not layout[0] else seed_of(self, gradient)
+        seed = seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
             add_at(inputs, (self.kept,), (seed,), self.level, keep, create_graph)
@@ -255,13 +253,29 @@ class TrackedTensor(Tensor):
         # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
         note_request()
         check_open(self)
+        if self._is_constant():
+            return self.value
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
             "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
             "into an array, make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
-    __float__ = __int__ = __complex__ = _number
+    def _is_constant(self) -> bool:
+        """Return whether no gradient is followed here, under `no_grad`, so that what reads the value loses none."""
+        if quiet_now().covers(self.level.number):
+            count_conversion()
+            return True
+        return False
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
 
     def __index__(self) -> int:
         raise ConversionError(
@@ -275,6 +289,9 @@ class TrackedTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()
         check_open(self)
+        if self._is_constant():
+            found = np.asarray(self.value, dtype, copy=copy)
+            return found if copy else freeze(found.view())
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
             f"lost in silence. {library_advice(ARRAY)}"
@@ -292,13 +309,8 @@ set_rewritable(TrackedTensor, frozen=True)
 def one(x: TrackedTensor) -> Any:
     """Return the gradient of a 0-d value with respect to itself: a read-only 1; a fake for a fake."""
     if isinstance(x.value, (np.ndarray, np.generic)):
-        return _one(x.kept.layout[1])
+        return one_of(x.kept.layout[1])
     return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.kept.layout)
-
-
-@lru_cache(maxsize=64, typed=True)
-def _one(dtype: np.dtype[Any]) -> Any:
-    return freeze(np.ones((), dtype))
 
 
 def _place(edge: Any) -> tuple[Node, int | None]:

@@ -10,12 +10,20 @@ the shapes of a whole program are known before anything is computed or allocated
     rule_inputs   a call's arguments, as fakes of one mode on one device
     rule_outputs  what a rule returned, as outputs
     rule_cache    answers of rules that depend on layouts alone
-    layer         how a rule becomes a kernel
+    layer         the layer
+    rule_kernels  how a rule becomes a kernel
 """
 
-from .fake_mode import FakeTensorMode
+from typing import TYPE_CHECKING
+
+from ...core.lazy import names_of
 from .rule_cache import Pure
-from .rule_context import FakeContext, get_ctx
 from .tensor import FakeTensor, counted, fake_tensor, memory_of
+
+if TYPE_CHECKING:
+    from .fake_mode import FakeTensorMode
+    from .rule_context import FakeContext, get_ctx
+else:
+    __getattr__, __dir__ = names_of(globals(), {".fake_mode": "FakeTensorMode", ".rule_context": "FakeContext get_ctx"})
 
 __all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "counted", "fake_tensor", "get_ctx", "memory_of"]

@@ -1,30 +1,18 @@
 """The fake layer: makes a kernel of a shape rule."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
-
-from ...core import DispatchKey, OpOverload, Without, active_mode, freeze
-from ...core.pytree import arrays, leaves, mapped
+from ...core import DispatchKey, OpOverload
+from ...core.lazy import LazyFunction
 from ...core.source import where
 from ...dispatcher.layer import Kernel, Layer
-from ...dispatcher.rule_parameters import by_position, check_parameters
-from ...errors import FakeTensorError, NoRuleError, kind_of
-from ...operators.functional_variant import form_of
-from ...operators.views import gives_number
-from ...schema.tags import Tag
-from ...schema.types import DEVICE, OptionalOf
-from ...symbolic import guard_or_false
-from .kernel import Remembering, Running
+from ...dispatcher.rule_parameters import check_parameters
+from ...errors import FakeTensorError, kind_of
 from .rule_cache import Pure
-from .rule_context import FakeContext
-from .rule_inputs import faked, mode_of
-from .rule_outputs import Results
-from .tensor import FakeTensor, Kept
 
-FAKE = int(DispatchKey.FAKE)
+kernel_by = LazyFunction(__package__, ".rule_kernels", "kernel_by")
+kernel_without_rule = LazyFunction(__package__, ".rule_kernels", "kernel_without_rule")
 
 
 class Fake(Layer):
@@ -38,82 +26,13 @@ class Fake(Layer):
         check_parameters(op, rule, what="fake rule")
 
     def lower(self, op: OpOverload, rule: Callable[..., Any] | Pure) -> Kernel:
-        if not isinstance(rule, Pure):
-            return _running(op, rule, Results(op, pure=False))
-        kernel = _running(op, rule.rule, Results(op, pure=True))
-        return kernel if op.schema.is_mutable else Remembering(_knowing(op, kernel) if rule.known else kernel)
+        return kernel_by(op, rule)  # type: ignore[no-any-return]
 
     def place(self, rule: Any) -> str:
         return where(rule.rule if isinstance(rule, Pure) else rule)
 
     def default(self, op: OpOverload) -> Kernel:
-        form = form_of(op.schema)
-        if -1 not in form.returned:  # nothing but what is written comes back
-            return self.lower(op, lambda *args: form.returning(None, args))
-
-        def kernel(*args: Any) -> Any:
-            raise NoRuleError(
-                f"the shape of {op.name}'s output was asked for, and it has no fake rule. Add one: "
-                f"{op.schema.name}.register_fake(rule), with the operator's own parameters.",
-                operator=op.name,
-            )
-
-        return kernel
+        return kernel_without_rule(op)  # type: ignore[no-any-return]
 
 
 layer = Fake("fake", DispatchKey.FAKE)
-
-
-def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kernel:
-    """Return the kernel that runs a rule on fakes, with their mode on."""
-    single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not (results.sources[0] or op.outputs.typed)
-    taking = tuple([i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor])
-    devices = [i for i, a in enumerate(op.schema.arguments) if a.type in (DEVICE, OptionalOf(DEVICE))]
-    written = form_of(op.schema).written
-
-    def noted(out: Any, args: tuple[Any, ...]) -> Any:
-        """Return the results of a call, of which those that are numbers say so."""
-        for x in arrays(out):
-            if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
-                x.number = gives_number(op, args)
-        return out
-
-    def as_it_is(out: Any, args: tuple[Any, ...]) -> Any:
-        """Return the results of a composite, whose operators have said so."""
-        return out
-
-    composite = op.table.live(DispatchKey.CompositeImplicit) is not None
-    return Running(
-        op, by_position(op, rule), FakeContext(op), results, as_it_is if composite else noted, taking, devices, written, single
-    )
-
-
-def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
-    """Return a kernel that also computes the element of the result if each array has one element and it is known."""
-    if Tag.random in op.tags or not op.table.has_backend():  # a composite is made of operators that know theirs
-        return kernel
-    positional, names = op.arguments.positional, op.arguments.keyword_names
-
-    def knowing(*args: Any) -> Any:
-        out = kernel(*args)
-        for x in args:
-            if type(x) is FakeTensor and x.kept is None:  # the usual case, without a walk
-                return out
-        guard = active_mode(FAKE)
-        args = faked(op, args, guard.mode if guard is not None else mode_of(args))
-        fakes = [x for x in leaves(args) if type(x) is FakeTensor]
-        if not fakes or any(x.constant is None for x in fakes):
-            return out
-        made = arrays(out)
-        if not all(type(x) is FakeTensor and guard_or_false(x.size == 1) for x in made):
-            return out
-        known = mapped(lambda x: x.constant if type(x) is FakeTensor else x, args)
-        with ExitStack() as off:
-            while (guard := active_mode(FAKE)) is not None:
-                off.enter_context(Without(guard))
-            result = op.at(DispatchKey.CPU)(*known[:positional], **dict(zip(names, known[positional:], strict=True)))
-        for x, found in zip(made, arrays(result), strict=True):
-            x.kept = Kept(x.base, freeze(np.asarray(found)))
-        return out
-
-    return knowing

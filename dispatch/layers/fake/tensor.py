@@ -1,16 +1,17 @@
 """FakeTensor: the metadata of an array, without its elements."""
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, NoReturn, cast
 
 from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import unwritable
+from ...core.lazy import LazyFunction
 from ...errors import DataDependentError
 from ...symbolic import contiguous
 from .fields import Fields, copy_fields, new_fake
 
 Shape = tuple[int, ...]
+deepcopy = LazyFunction("copy", "copy", "deepcopy")  # who asks for a deep copy has imported it
 
 BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
 NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."

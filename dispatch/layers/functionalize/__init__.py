@@ -10,11 +10,19 @@ new value is no plain array.
 
     tensor     FunctionalTensor
     run        one run of a function: its arguments, its results, the writes at the end
-    layer      the kernels
+    layer      the layer
+    kernel     its kernels
     transform  `functionalize`
 """
 
-from .tensor import FunctionalTensor
-from .transform import functionalize
+from typing import TYPE_CHECKING
+
+from ...core.lazy import names_of
+
+if TYPE_CHECKING:
+    from .tensor import FunctionalTensor
+    from .transform import functionalize
+else:
+    __getattr__, __dir__ = names_of(globals(), {".tensor": "FunctionalTensor", ".transform": "functionalize"})
 
 __all__ = ["FunctionalTensor", "functionalize"]

@@ -1,25 +1,13 @@
 """The layer: its kernels run functional forms in place of operators that write."""
 
-from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
-from ...core import DispatchKey, OpOverload, Tensor, Without, active_mode, split, unwrap
-from ...core.array_memory import rewrite
-from ...core.pytree import arrays, mapped
-from ...dispatcher.call_errors import refused
+from ...core import DispatchKey, OpOverload
+from ...core.lazy import LazyFunction
 from ...dispatcher.layer import Kernel, Layer
-from ...dispatcher.printing import describe_value
-from ...errors import DefinitionError, MutationError
-from ...operators.functional_variant import form_of
-from ...operators.views import base_of, overlap, replace, with_views
-from ...schema.tags import Tag
-from ..inplace import Words, check_dicts, check_target, new_values, target_name, targets
-from .run import FUNCTIONALIZE, Functional
-from .tensor import FunctionalTensor
+from ...errors import DefinitionError
 
-WORDS = Words(MutationError, "functional value", "functionalize")
+kernel_of = LazyFunction(__package__, ".kernel", "kernel_of")
 
 
 class FunctionalizeLayer(Layer):
@@ -35,134 +23,7 @@ class FunctionalizeLayer(Layer):
         )
 
     def default(self, op: OpOverload) -> Kernel:
-        return _writing(op) if op.schema.is_mutable else _reading(op)
+        return kernel_of(op)  # type: ignore[no-any-return]
 
 
 layer = FunctionalizeLayer("functionalize", DispatchKey.FUNCTIONALIZE)
-
-
-def _state(args: tuple[Any, ...]) -> tuple[Functional, Any]:
-    """Return the run that a call belongs to, and a block in which its mode is off."""
-    guard, like = active_mode(FUNCTIONALIZE), split(args)[0]
-    if type(like) is FunctionalTensor and (guard is None or like.rank > guard.rank):
-        return like.level.payload, nullcontext()
-    assert guard is not None
-    return guard.mode, Without(guard)
-
-
-def _reading(op: OpOverload) -> Kernel:
-    """Return the kernel of an operator that does not write."""
-    whole = op.whole
-
-    def run(state: Functional, off: Any, args: tuple[Any, ...]) -> Any:
-        with off:
-            return whole(*unwrap(args, state.rank))
-
-    if not op.schema.is_view:
-
-        def kernel(*args: Any) -> Any:
-            state, off = _state(args)
-            return state.given(run(state, off, state.lifted(args)))
-
-        return kernel
-
-    places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
-
-    def viewing(*args: Any) -> Any:
-        state, off = _state(args)
-        plain = [x for i in places for x in arrays(args[i]) if isinstance(x, np.ndarray)]
-
-        def given(x: Any) -> Any:
-            """Return a view of a plain array as it is, since writes to it happen at once."""
-            seen = isinstance(x, np.ndarray) and any(np.may_share_memory(x, y) for y in plain)
-            return x if seen else state.given(x)
-
-        return mapped(given, run(state, off, args))
-
-    return _noted(op, viewing)
-
-
-def _noted(op: OpOverload, kernel: Kernel) -> Kernel:
-    """Return a kernel that records which results are views of which arguments."""
-    noting = with_views(op, kernel, FunctionalTensor)
-
-    def lifting(*args: Any) -> Any:
-        return noting(*_state(args)[0].lifted(args))
-
-    return lifting
-
-
-def _writing(op: OpOverload) -> Kernel:
-    """Return the kernel of an operator that writes. It runs the functional form; written tensors wrap the new values."""
-    form, functional = form_of(op.schema), op.functional.whole
-    single = len(op.functional.schema.returns) == 1
-    accepted = [(i, op.arguments.checks[i]) for i in form.written]
-    silent = single and not op.schema.returns
-
-    def kernel(*args: Any) -> Any:
-        state, off = _state(args)
-        args = state.lifted(args)
-        rank = state.rank
-        values = unwrap(args, rank)
-        for i, accept in accepted:
-            if not accept(values[i]):
-                raise refused(op.definition, values, {})
-        written = targets(form, args)
-        _check(op, state, args, written)
-        with off:
-            result = functional(*values)
-            outputs = [result] if single else list(result)
-            new = new_values(form, args, outputs)
-            _check_plain(op, state, args, written, new)
-            for x, value in zip(written, new, strict=True):
-                if type(x) is FunctionalTensor:
-                    replace(x, value, _put, lambda values: unwrap(values, rank))
-                else:
-                    x[...] = value
-        return None if silent else form.given_back([state.given(x) for x in outputs], args)
-
-    return _noted(op, kernel) if op.schema.is_view else kernel
-
-
-def _put(x: FunctionalTensor, value: Any) -> None:
-    rewrite(x, value, None, False)
-
-
-def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], written: list[Any]) -> None:
-    """Raise if views could not follow the write."""
-    for i, x in enumerate(written):
-        if type(x) is not FunctionalTensor:
-            continue
-        check_target(op, args, x, written[:i], WORDS)
-        outside = state.given_of(base_of(x))
-        if outside is None:
-            continue
-        name = target_name(op, args, x)
-        if Tag.inplace_view in op.tags:
-            raise WORDS.refused(
-                op,
-                f"{name} was given to the function that is functionalized, and its shape would change, which cannot be written "
-                "back. Write to a copy: x = x.copy().",
-            )
-        if any(other is not outside and overlap(other, outside) for other, _ in state.roots.values()):
-            raise WORDS.refused(
-                op,
-                f"{name} shares memory with another array that was given to the function that is functionalized, and the write "
-                "would not show there. Give each its own.",
-            )
-    check_dicts(op, args, written, WORDS)
-
-
-def _check_plain(op: OpOverload, state: Functional, args: tuple[Any, ...], written: list[Any], new: list[Any]) -> None:
-    """Raise if a value of another transform would be written to a plain array."""
-    for x, value in zip(written, new, strict=True):
-        if not isinstance(value, Tensor):
-            continue
-        outside = state.given_of(base_of(x)) if type(x) is FunctionalTensor else x
-        if outside is not None and not isinstance(outside, Tensor):
-            raise WORDS.refused(
-                op,
-                f"{target_name(op, args, x)} is {describe_value(outside)}, which cannot hold the {type(value).__name__} that "
-                "would be written to it. Make the array of such a value, np.empty_like(x, shape=...), or pass it to the "
-                "function as an argument.",
-            )

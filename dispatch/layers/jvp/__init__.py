@@ -11,10 +11,17 @@ plain values and tangents, so that a rule written with operators is differentiat
     layer         chooses the kernel of an operator
 """
 
+from typing import TYPE_CHECKING
+
+from ...core.lazy import names_of
 from .pushforward_rules import Pushforward, Pushforwards, pushforwards
 from .tangents import tangent_of, with_tangents
 from .tensor import DualTensor
-from .user_rules import number_taken, rule_of
+
+if TYPE_CHECKING:
+    from .user_rules import number_taken, rule_of
+else:
+    __getattr__, __dir__ = names_of(globals(), {".user_rules": "number_taken rule_of"})
 
 __all__ = [
     "DualTensor",

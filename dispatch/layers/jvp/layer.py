@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, Tensor, descend, split
 from ...core.array_memory import inexact_layout
+from ...core.lazy import LazyFunction
 from ...core.pytree import arrays, mapped
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
@@ -19,11 +20,13 @@ from ...operators.views import with_views
 from ...schema.types import RESIDUAL
 from ..derivatives import constant_kernel
 from ..opaque_rules import Opacity, UserRule, checked_opaque
-from .inplace import made_kernel, writing_kernel
-from .opaque_jvp import operator_of
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
-from .user_rules import user_kernel
+
+made_kernel = LazyFunction(__package__, ".inplace", "made_kernel")
+writing_kernel = LazyFunction(__package__, ".inplace", "writing_kernel")
+operator_of = LazyFunction(__package__, ".opaque_jvp", "operator_of")
+user_kernel = LazyFunction(__package__, ".user_rules", "user_kernel")
 
 
 class Forward(Layer):
@@ -61,7 +64,7 @@ class Forward(Layer):
         if isinstance(rule, Constant):
             return constant_kernel(op.whole)
         if isinstance(rule, Made):
-            return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))
+            return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))  # type: ignore[no-any-return]
         row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
         kernel = row_kernel(op, rule) if row else user_kernel(op, rule)
         return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel

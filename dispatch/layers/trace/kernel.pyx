@@ -23,7 +23,7 @@ from ...graph import Metadata
 from ...core.source import here
 from ...schema.types import BOOL, COMPLEX, FLOAT, INT, SCALAR, TENSOR
 from ...symbolic import contiguous
-from .number import TracedNumber
+from .number import TracedNumber, plain
 from .tensor import TracedTensor
 
 cdef PyTypeObject *TRACED = <PyTypeObject *><PyObject *>TracedTensor
@@ -76,6 +76,9 @@ def taken(trace, x, bint arrays=True):
     known = trace.objects.get(id(x))        # what an operator gave that is no array
     if known is not None:
         return known if arrays or type(x) is not TracedNumber else (float(x), float(x))
+    if type(x) is TracedNumber:             # of a trace around this one, say of the body of a loop
+        found = plain(x)
+        return found, found
     items = items_of(x)
     if items is None:
         return x, x

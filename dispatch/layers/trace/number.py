@@ -60,6 +60,9 @@ def _reading(name: str, method: Any) -> Any:
         found = method(self, *args)
         if found is not NotImplemented or isinstance(args[0], (complex, np.generic)):  # else the other is asked, an array say
             self.used = True
+            for x in args:  # the other number is read in C, and asked nothing
+                if type(x) is TracedNumber:
+                    x.used = True
         return found
 
     reading.__name__ = name

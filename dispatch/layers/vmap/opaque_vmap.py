@@ -74,6 +74,13 @@ def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:
     return rule.opacity.operator_made_by(lambda: _made(op, rule))
 
 
+def vmap_rule(op: OpOverload) -> OpOverload | None:
+    """`op.vmap_rule`: the operator of the batching rule that a user gave, None where there is none, or it is looped over."""
+    registration = op.table.source(DispatchKey.VMAP)
+    rule = None if registration is None else registration.rule
+    return operator_of(op, rule) if isinstance(rule, UserRule) and is_possible(op) else None
+
+
 def _arguments(op: OpOverload, rest: Any, arrays: Any, residual: Any) -> list[Any]:
     args: list[Any] = together(arrays, *rest["arrays"])
     for i, x in zip(handed(op), residual, strict=True):

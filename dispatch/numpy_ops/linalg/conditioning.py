@@ -17,10 +17,9 @@ from ...operators.prims import astype
 from ...operators.registry import ops
 from ...symbolic import guesses, has_zero
 from .. import numpy_functions
-from ..families import complete, composite, in_front, row
+from ..families import attach_plain_forms, complete, composite, in_front, row
 from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
-from ..plain_forms import attach
 from ..pointwise import divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
 from ..result_layouts import broadcast_shape, fake_like
 from ..row_arguments import as_item, as_value
@@ -30,7 +29,7 @@ from ..statistics import any as any_of
 from .decompositions import svdvals
 from .matmul import adjoint, matmul
 from .norms import norm
-from .stacked import of_matrices
+from .stacked import of_matrices, result_dtypes
 
 # -- condition numbers ---------------------------------------------------------------------------------------------------------
 
@@ -118,6 +117,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any 
 def _fake_rank(A: Any, tol: Any, hermitian: bool, rtol: Any) -> Any:
     if np.ndim(A) < 2:
         return fake_tensor((), np.dtype(np.intp), None, getattr(A, "device", "cpu"), getattr(A, "mode", None))
+    result_dtypes(_matrix_rank, (A.dtype,))  # raises NumPy's own error for half precision
     if hermitian and guesses(A.shape[-1:]) != guesses(A.shape[-2:-1]):
         np.linalg.matrix_rank(np.empty(guesses(A.shape)), None, True)  # raises NumPy's own error
     shape = broadcast_shape((A.shape[:-2], *[x.shape for x in (tol, rtol) if hasattr(x, "shape")]))
@@ -171,4 +171,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(matrix_rank)
+attach_plain_forms(matrix_rank)

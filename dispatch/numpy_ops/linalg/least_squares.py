@@ -115,7 +115,7 @@ def _batched_pinv(info: Any, in_dims: Any, a: Any, rcond: Any, hermitian: bool) 
 
 pinv = of_matrices(
     "linalg_pinv(Tensor a, Tensor? rcond=None, *, bool hermitian=False) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False,
-    refuse=lambda a, rcond, hermitian: _check_pinv(a.shape, hermitian),
+    refuse=lambda a, rcond, hermitian: _check_pinv(a.shape, hermitian), empty=True,
 )  # fmt: skip
 complete(pinv, autograd=pullbacks(a=_pinv_pullback), vmap=_batched_pinv)
 

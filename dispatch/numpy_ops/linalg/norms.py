@@ -16,10 +16,9 @@ from ...layers.jvp import pushforwards
 from ...operators.prims import moveaxis
 from ...symbolic import has_zero
 from .. import numpy_functions
-from ..families import composite, undispatched
+from ..families import attach_plain_forms, composite, undispatched
 from ..indexing import where
 from ..numpy_functions import spelled
-from ..plain_forms import attach
 from ..pointwise import absolute, add, divide_no_nan, equal, multiply, not_equal, power, square
 from ..pointwise_more import root
 from ..reduction import kept
@@ -157,4 +156,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(norm, vector_norm, matrix_norm)
+attach_plain_forms(norm, vector_norm, matrix_norm)

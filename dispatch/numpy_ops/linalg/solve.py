@@ -25,10 +25,9 @@ from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from .. import numpy_functions
 from ..diagonals import eye, tril
-from ..families import aligned, complete, composite, in_front, kernel_of, row, undispatched
+from ..families import aligned, attach_plain_forms, complete, composite, in_front, kernel_of, row, undispatched
 from ..indexing import where
 from ..numpy_functions import returning, spelled
-from ..plain_forms import attach
 from ..pointwise import add, conjugate, multiply, negative, subtract
 from ..result_layouts import broadcast_shape
 from ..shape import expand_dims, imag, squeeze, swapaxes
@@ -233,4 +232,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(det, matrix_power, slogdet)
+attach_plain_forms(det, matrix_power, slogdet)

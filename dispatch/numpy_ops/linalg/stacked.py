@@ -13,7 +13,7 @@ import numpy as np
 from ...core import OpOverload
 from ...layers.fake import FakeTensor, fake_tensor
 from ...operators.prims import define
-from ...symbolic import agree, guesses
+from ...symbolic import agree, guesses, has_zero
 from ..families import complete, in_front
 from ..result_layouts import REMEMBERED, elementwise_order
 from ..symbolic_layouts import dense
@@ -23,10 +23,11 @@ Kernel = Callable[..., Any]
 Cores = Callable[[int, int], list[Shape]]
 
 
-def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True, refuse: Kernel | None = None) -> OpOverload:
+def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True, refuse: Kernel | None = None, empty: bool = False) -> OpOverload:
     """Make a row of a function of matrices; `cores(m, n)` returns the shape of each output for one matrix of m by n.
 
     `refuse` gets the fake of the matrices and the options, and raises where data would have to tell what the results are.
+    Of matrices without elements the results of an `empty` one have the dtype of the matrices, whatever that is.
     """
     op = define(f"np::{text}", kernel)
     single = len(op.schema.returns) == 1
@@ -40,8 +41,9 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True,
         if refuse is not None:
             refuse(x, *options)
         stack = x.shape[:-2]
-        dtypes = result_dtypes(kernel, (x.dtype,))
-        made = [fake_stack(stack, core, dtype, [x]) for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)]
+        cells = x.shape[-2:]
+        dtypes = [x.dtype] if empty and has_zero(cells) else result_dtypes(kernel, (x.dtype,))
+        made = [fake_stack(stack, core, dtype, [x]) for core, dtype in zip(cores(*cells), dtypes, strict=True)]
         return made[0] if single else tuple(made)
 
     def vmap(info: Any, in_dims: Any, x: Any, *options: Any) -> tuple[Any, int]:

@@ -1,5 +1,6 @@
 """Whether the tape records: no_grad, enable_grad, and the levels they cover."""
 
+import math
 import threading
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import dispatch
 from dispatch import custom_op, enable_grad, grad, no_grad, set_grad_enabled, vmap
 from dispatch.core import Level, Tensor
-from dispatch.errors import GuardError
+from dispatch.errors import ConversionError, GuardError
 from dispatch.layers.autograd.grad_mode import Quiet, quiet_now, quiet_with
 
 A = np.array([0.5, 1.0, 2.0])
@@ -140,6 +141,54 @@ def test_a_backward_rule_can_run_a_tape_of_its_own():
     x = dispatch.tensor(A, requires_grad=True)
     np.sum(recomputed(x)).backward()
     assert np.allclose(x.grad, np.cos(A) * A + np.sin(A))
+
+
+@pytest.mark.parametrize("made", [lambda a: dispatch.tensor(a, requires_grad=True), lambda a: 1.0 * dispatch.tensor(a, requires_grad=True)], ids=["leaf", "computed"])
+def test_what_reads_a_value_under_no_grad_reads_a_constant(made):
+    """Nothing is recorded, so that no gradient can be lost: what raises elsewhere gives what it gives of NumPy's array."""
+    a = np.array([2.5, 0.5, 4.0])
+    x, number = made(a), made(a[0])
+    reads = [
+        (float, number, a[0]), (int, number, a[0]), (complex, number, a[0]), (math.sqrt, number, a[0]), (np.asarray, x, a), (np.array, x, a),
+        (lambda v: np.asarray(v, np.float32), x, a), (lambda v: np.array(v, copy=None), x, a), (np.from_dlpack, x, a), (lambda v: np.array([v, v]), number, a[0]),
+        (lambda v: np.full(2, 1.0).__setitem__(0, v), number, a[0]), (lambda v: v.ctypes.shape[0], x, a),
+    ]  # fmt: skip
+    for read, value, plain in reads:
+        with no_grad():
+            found = read(value)
+        assert type(found) is type(read(plain))
+        assert np.array_equal(found, read(plain))
+        with pytest.raises((ConversionError, ValueError)):  # NumPy wraps what a write of an element raises
+            read(value)
+    filled = np.zeros(2)
+    with no_grad():
+        filled[1] = number
+        views = [np.asarray(x), np.array(x, copy=None), np.from_dlpack(x)]
+        assert not hasattr(x, "_numba_type_")
+    assert np.array_equal(filled, [0.0, 2.5])
+    assert not views[0].flags.writeable, "a write would change a value that a backward has saved"
+    assert not views[1].flags.writeable
+    assert all(np.shares_memory(view, dispatch.detach(x)) for view in views)
+
+
+def test_no_memory_that_dlpack_cannot_call_read_only_is_handed_on():
+    x = dispatch.tensor(np.arange(3.0), requires_grad=True)
+    with no_grad():
+        x.__dlpack__()  # a copy
+        x.__dlpack__(max_version=(1, 0), copy=False)
+        with pytest.raises(BufferError, match="readonly"):
+            x.__dlpack__(copy=False)
+
+
+def test_under_no_grad_another_transforms_value_still_refuses():
+    def f(x):
+        with no_grad():
+            return np.asarray(x)
+
+    with pytest.raises(ConversionError, match="a NumPy array was asked of a value with a tangent"):
+        dispatch.jvp(lambda x: dispatch.grad(lambda y: np.sum(f(y)))(x), (np.ones(2),), (np.ones(2),))
+    with no_grad(), pytest.raises(ConversionError, match="a number was asked of a tracked value"):
+        grad(lambda x: float(x))(1.0)  # it begins inside the block, and records
 
 
 def test_no_grad_around_a_backward_changes_nothing():
