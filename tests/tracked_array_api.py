@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(dnp), *CREATION.split()})
+    return sorted({*dir(dnp), *globals()})  # pytest looks for its hook here
 
 
 @contextmanager

@@ -60,7 +60,8 @@ SCIPY_SPECIAL = frozenset({"log_softmax", "logsumexp", "multigammaln", "polygamm
 
 
 AS_STRIDED = (
-    "np.lib.stride_tricks.as_strided reads memory by bytes, and what it finds there no layer follows. For windows write "
+    "np.lib.stride_tricks.as_strided reads memory by bytes, and what it finds there no layer follows. Write "
+    "dispatch.numpy.as_strided(x, shape, strides), which copies the elements; for windows write "
     "np.lib.stride_tricks.sliding_window_view(x, shape), and [::step] of it for a step; for other places an index, "
     "x[np.arange(m)[:, None] * step + np.arange(n)]."
 )

@@ -10,7 +10,7 @@ compute stays differentiable: SciPy with `SCIPY_ARRAY_API=1`, scikit-learn, arra
 
     functions      NumPy's functions, asked for all their arguments
     standard       those whose parameters in the standard NumPy lacks; what a library asks of a namespace
-    index_tricks   r_, c_; vectorize
+    index_tricks   r_, c_; vectorize; as_strided
     linalg, fft    NumPy's, which the standard calls extensions
     random         draws whose parameters may be Tensors
     special        SciPy's special functions, where SciPy looks for them
@@ -25,14 +25,14 @@ import numpy as np
 from ..core.lazy import names_of
 from . import fft, linalg
 from .functions import FUNCTIONS, looked_up
-from .index_tricks import c_, r_, vectorize
+from .index_tricks import as_strided, c_, r_, vectorize
 from .standard import __array_api_version__, argsort, astype, clip, diff, finfo, iinfo, sort
 
 if TYPE_CHECKING:
     from . import random, special
 
 __all__ = [
-    "__array_api_version__", "argsort", "astype", "c_", "clip", "diff", "fft", "finfo", "iinfo", "linalg", "r_",
+    "__array_api_version__", "argsort", "as_strided", "astype", "c_", "clip", "diff", "fft", "finfo", "iinfo", "linalg", "r_",
     "random", "sort", "special", "vectorize",
 ]  # fmt: skip
 OWN = frozenset(__all__)

@@ -1,4 +1,4 @@
-"""`r_`, `c_` and `vectorize`, which NumPy writes with `np.array`, so that they never reach a protocol.
+"""`r_`, `c_`, `vectorize` and `as_strided`, which NumPy writes with `np.array`, so that they never reach a protocol.
 
 On plain arrays they are NumPy's own. Where a Tensor is given they do what NumPy's do, by functions of this package.
 """
@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, first_wrapper
+from ..errors import ArgumentError, UnsupportedError
+from ..numpy_ops.composite_layouts import item_layout
 from ..operators.gufunc.signature import Signature
+from ..symbolic import layout_is_open
 from .functions import FUNCTIONS
 
 NUMBERS = (bool, int, float, complex)
@@ -139,3 +142,59 @@ def joined(items: list[Any], loop: tuple[int, ...], dtype: Any) -> Any:
     return found.reshape(loop + found.shape[1:])
 
 
+def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, *, writeable: bool = False) -> Any:
+    """`numpy.lib.stride_tricks.as_strided`, of arrays and of Tensors: the elements at those steps in the memory of `x`.
+
+    Of a Tensor they are copied, and an element that is there several times gets the sum of their gradients.
+
+    Parameters
+    ----------
+    x : ndarray or Tensor
+    shape : sequence of int, optional
+        That of `x`.
+    strides : sequence of int, optional
+        In bytes; those of `x`.
+    subok, writeable : bool, optional
+        NumPy's own, for arrays; here the result is read-only unless asked.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.grad(lambda x: np.sum(as_strided(x, (3, 2), (8, 8))))(np.arange(4.0))
+    array([1., 2., 2., 1.])
+    """
+    if not isinstance(x, Tensor):
+        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+    if writeable:
+        raise UnsupportedError(
+            "dispatch.numpy.as_strided: writeable=True is not taken of a Tensor, whose elements are copied. Write to x itself."
+        )
+    layout = item_layout(x)
+    if layout_is_open(layout):
+        raise UnsupportedError(
+            f"dispatch.numpy.as_strided: where the elements of shape {tuple(layout.shape)} lie depends on sizes that are not "
+            "known yet. Write np.lib.stride_tricks.sliding_window_view(x, shape), or an index."
+        )
+    shape = tuple(layout.shape if shape is None else shape)
+    strides = tuple(layout.strides if strides is None else strides)
+    if len(shape) != len(strides) or min(shape, default=0) < 0:
+        np.lib.stride_tricks.as_strided(np.empty(0), shape, strides)  # raises NumPy's own error
+    held, asked = offsets(layout.shape, layout.strides), offsets(shape, strides)
+    order = np.argsort(held, kind="stable")
+    places = np.searchsorted(held, asked, sorter=order)
+    found = order[np.minimum(places, held.size - 1)] if held.size else np.zeros(0, np.intp)
+    if asked.size and (not held.size or np.any(held[found] != asked)):
+        ends = f"whose elements lie at {held.min()} to {held.max()}, not all of them at an element" if held.size else ""
+        raise ArgumentError(
+            f"dispatch.numpy.as_strided: shape {shape} and strides {strides} reach bytes {asked.min()} to {asked.max()} of an "
+            f"array {ends or 'which has none'}. Give strides that are sums of its own, {tuple(layout.strides)}."
+        )
+    return x.reshape(-1)[found.reshape(shape)]
+
+
+def offsets(shape: Any, strides: Any) -> np.ndarray[Any, Any]:
+    """Return how many bytes from the first element each lies, in C order."""
+    found = np.zeros(1, np.intp)
+    for n, stride in zip(shape, strides, strict=True):
+        found = np.add.outer(found, np.arange(n) * stride).ravel()
+    return found

@@ -244,6 +244,7 @@ def test_functions_of_numpy_that_no_layer_follows_say_what_to_write():
     windows = lambda x: np.lib.stride_tricks.as_strided(x, (3, 2), (16, 8))
     written = [
         (windows, "stride_tricks.as_strided reads memory by bytes", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2)[::2]),
+        (windows, "Write dispatch.numpy.as_strided(x, shape, strides)", lambda x: dispatch.numpy.as_strided(x, (3, 2), (16, 8))),
         (windows, "write np.lib.stride_tricks.sliding_window_view(x, shape)", lambda x: x[np.arange(3)[:, None] * 2 + np.arange(2)]),
         (lambda c: polynomial.polyval(0.5, c), "Write np.polyval(c[::-1], x)", lambda c: np.polyval(c[::-1], 0.5)),
         (lambda c: chebyshev.chebval([0.25, 0.5], c), "chebvander(points, deg) @ c", lambda c: chebyshev.chebvander([0.25, 0.5], 5) @ c),

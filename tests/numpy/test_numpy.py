@@ -15,7 +15,7 @@ from children import said_by_child
 
 import dispatch
 import dispatch.numpy as dnp
-from dispatch.errors import ConversionError, UnsupportedError
+from dispatch.errors import ArgumentError, ConversionError, UnsupportedError
 from dispatch.numpy import OWN
 from dispatch.numpy.functions import NAMES
 
@@ -386,3 +386,50 @@ def test_like_leads_to_the_same() -> None:
     x = dispatch.tensor(X, requires_grad=True)
     assert np.asarray(x, like=x) is x
     assert isinstance(np.array([x[0], 1.0], like=x), dispatch.Tensor)
+
+
+STRIDED = {
+    "windows": (lambda x: x, (5, 2), (8, 8)),
+    "as it lies": (lambda x: x, None, None),
+    "a diagonal": (lambda x: x.reshape(2, 3), (2,), (32,)),
+    "columns first": (lambda x: x.reshape(2, 3).T, (2, 3), (24, 8)),
+    "backwards": (lambda x: x[::-1], (3,), (-16,)),
+    "repeated": (lambda x: x, (4, 6), (0, 8)),
+    "one element": (lambda x: x, (), ()),
+    "none": (lambda x: x, (0, 3), (8, 8)),
+}
+
+
+@pytest.mark.parametrize(("part", "shape", "strides"), STRIDED.values(), ids=STRIDED)
+def test_as_strided_reads_the_elements_that_numpys_does(part: Any, shape: Any, strides: Any) -> None:
+    a = np.arange(1.0, 7.0)
+    f = lambda x: dnp.as_strided(part(x), shape, strides)
+    wanted = np.lib.stride_tricks.as_strided(part(a), shape, strides)
+    assert np.array_equal(f(a), wanted)
+    assert not f(a).flags.writeable
+    assert np.array_equal(dispatch.detach(f(dispatch.tensor(a, requires_grad=True))), wanted)
+    assert np.array_equal(dispatch.jvp(f, (a,), (2 * a,))[1], 2 * wanted)  # it is linear
+    assert np.array_equal(dispatch.vmap(f)(np.stack([a, 3 * a])), np.stack([wanted, 3 * wanted]))
+    assert np.array_equal(dispatch.make_fx(f)(a)(5 * a), 5 * wanted)
+    assert dispatch.eval_shape(f, a).shape == wanted.shape
+    counts = np.bincount(wanted.astype(int).ravel(), minlength=7)[1:]  # how often each element is there
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(f(x)))(a), counts)
+
+
+def test_as_strided_refuses_what_lies_beside_the_array() -> None:
+    t = dispatch.tensor(np.arange(6.0), requires_grad=True)
+    for call, error, message in [
+        (lambda: dnp.as_strided(t, (7,), (8,)), ArgumentError, "reach bytes 0 to 48 of an array whose elements lie at 0 to 40, not all of them at an element"),
+        (lambda: dnp.as_strided(t, (2,), (4,)), ArgumentError, "Give strides that are sums of its own, (8,)"),
+        (lambda: dnp.as_strided(t[:0], (1,), (8,)), ArgumentError, "which has none"),
+        (lambda: dnp.as_strided(t, (2,), (8,), writeable=True), UnsupportedError, "writeable=True is not taken of a Tensor, whose elements are copied. Write to x itself."),
+        (lambda: dnp.as_strided(t, (2, 2), (8,)), ValueError, "strides"),
+        (
+            lambda: dispatch.make_fx(lambda x: dnp.as_strided(x, (2,), (8,)), tracing_mode="symbolic")(np.ones((3, 2))),
+            UnsupportedError,
+            "depends on sizes that are not known yet. Write np.lib.stride_tricks.sliding_window_view(x, shape), or an index.",
+        ),
+    ]:
+        with pytest.raises(error) as caught:
+            call()
+        assert message in str(caught.value)

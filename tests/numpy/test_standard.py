@@ -168,4 +168,4 @@ def test_a_value_of_the_module_is_tracked_and_reads_as_a_number_in_the_block_alo
     with pytest.raises(dispatch.errors.ConversionError, match="a number was asked of a tracked value"):
         float(x)
     assert tracked_array_api.meshgrid(np.ones(2))[0].requires_grad
-    assert set(dir(dnp)) <= set(dir(tracked_array_api))
+    assert {*dir(dnp), "pytest_runtest_call"} <= set(dir(tracked_array_api))
