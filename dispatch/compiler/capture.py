@@ -1,6 +1,10 @@
-"""Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays."""
+"""Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays.
+
+It has more than 350 lines because what a trace must not have done is asked of it in one place, after it was made.
+"""
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from math import prod
@@ -10,7 +14,7 @@ import numpy as np
 
 from ..core import Tensor, active_mode
 from ..core.pytree import items_of, leaves
-from ..errors import ArgumentError, TracingError, kind_of, listening
+from ..errors import ArgumentError, PerformanceWarning, RedefinitionWarning, TracingError, kind_of, listening
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.body import Body
 from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
@@ -27,6 +31,8 @@ from .reached import Guard, Reached, loud
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
+# Warnings that a graph may leave out.
+QUIET = (PerformanceWarning, RedefinitionWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 CLEAR = frozenset({Node, int, float, bool, str, complex, type(None), type(Ellipsis), np.dtype})  # what holds no array
 MOST_COMPARED = 1 << 16  # bytes of captured arrays that are compared where Python decides by their data, 5 us
 
@@ -180,10 +186,19 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
         named = {k: copies.copy(x) for k, x in call.keywords.items()}
         copies.remember()
         try:
-            with warned_of(raised_on_the_way):
+            with warned_of(raised_on_the_way), warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
                 out = called(*positional, **named)
         finally:
             copies.restore()
+        for warning in heard:
+            if issubclass(warning.category, QUIET):
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            else:
+                raise TracingError(
+                    f"it gives a {warning.category.__name__} where it computes without inputs, each time that it runs: "
+                    f"{str(warning.message).rstrip('.')}."
+                )
         copies.check_unchanged()
         own = [x for x in leaves(out) if type(x) is np.ndarray]
         if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):

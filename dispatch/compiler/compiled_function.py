@@ -30,7 +30,7 @@ from ..errors import (
     kind_of,
 )
 from ..graph import nodes_in
-from .backends.lookup import Backend, backend_of, replay
+from .backends.lookup import Backend, backend_of, pieces_of, replay
 from .cache import LIMIT, Entry, agree
 from .capture import Captured, FunctionGraph, Options, Walked, capture_graph, walked
 from .conditions import Caller, Conditions, can_write, watched_by_mode
@@ -233,8 +233,9 @@ class Compiled(Attributes, Caller):
         if loud(np) != (False,) or has_blocks(traced.graph):  # an engine would neither raise nor call for floating-point errors
             backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
-        if type(run) is Program:
-            run.workers = self._workers
+        for replayed in (run, *[piece.replayed for piece in pieces_of(run)]):
+            if type(replayed) is Program:
+                replayed.workers = self._workers
         return Entry(call, traced.conditions, traced, put_back(traced.graph, run))
 
     def _warn(self, reason: str) -> None:
@@ -387,9 +388,9 @@ def compile(  # noqa: A001  torch's name
         A folder in which traces are kept, for other processes and for later ones: a call whose code, and all that it rests on,
         is the same there is not traced. docs/compile.md says what is kept.
     workers : int, optional
-        How many threads may share consecutive ufuncs that take more than some tenths of a millisecond, in `mode="exact"`; the
-        results are the same to the bit. By default as many as there are processors for this process, at most four and at most
-        the environment's OMP_NUM_THREADS. 1 is none beside the caller's.
+        How many threads may share consecutive ufuncs that take more than some tenths of a millisecond, where calls are
+        replayed; the results are the same to the bit. By default as many as there are processors for this process, at most
+        four and at most the environment's OMP_NUM_THREADS. 1 is none beside the caller's.
 
     Returns
     -------

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..core.pytree import items_of
+from .backends.lookup import pieces_of
 from .cache import LIMIT, Entry
 
 MOST_SAID = 8  # items of a container, one by one
@@ -38,6 +39,7 @@ class Explained:
             lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
             lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []
             lines += [f"    where {guard}" for guard in traced.graph.guards]
+            lines += [f"    {line}" for piece in pieces_of(entry.run) for line in piece.said()]
             lines += [f"    {line}" for line in str(traced.graph).splitlines()]
         lines += [f"\n{count} calls ran as they are: {reason}" for reason, count in self.reasons.items()]
         if self.note:

@@ -357,7 +357,7 @@ class Reached:
         if getattr(f, "__builtins__", None) is not BUILTINS:  # not every version of mypy knows it
             self._refuse(f"{path} has builtins of its own")
         strange = code.attributes & REFUSED_ATTRIBUTES
-        if f.__code__.co_filename == "<string>":  # what dataclasses write asks whether two objects are of one class
+        if _compares_records(f.__code__):  # what dataclasses write asks whether two objects are of one class
             strange -= {"__class__"}
         if strange:
             self._refuse(f"{path} names {min(strange)}, which leads to what nobody compares")
@@ -698,6 +698,11 @@ class Reached:
 
 
 HANDLES = frozenset({"_Ops", "Namespaces", "Namespace", "OpOverloadPacket", "CustomOpDef"})
+
+
+def _compares_records(code: types.CodeType) -> bool:
+    names = ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
+    return code.co_filename == "<string>" and code.co_name in names and code.co_varnames[:2] == ("self", "other")
 
 
 class Slot:

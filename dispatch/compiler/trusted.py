@@ -51,6 +51,11 @@ REFUSED_ATTRIBUTES = frozenset(
     "__args__ __origin__ __supertype__ __bound__ __constraints__ __repr__ __str__ __format__".split()
 )
 
+# Of these a number of NumPy's has none, and a traced value does not say which it is.
+REFUSED_ATTRIBUTES |= frozenset(
+    f"__i{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+)
+
 # Whoever names one of these, or refers to it, may ask for any attribute: `"{0.scale}".format(x)` does.
 ANY_ATTRIBUTE = frozenset(
     "getattr hasattr setattr delattr vars attrgetter methodcaller format format_map vformat Formatter".split()

@@ -33,6 +33,7 @@ cdef struct Step:
 cdef class Blockwise:
     cdef readonly Py_ssize_t count          # of calls
     cdef readonly Py_ssize_t helped         # threads that were begun so far, to share it
+    cdef public double least_share          # nanoseconds of work that are worth a thread of their own
     cdef Py_ssize_t size, inner           # numbers in all, and in a row
     cdef Py_ssize_t rows, columns           # of a block
     cdef Py_ssize_t grown_rows, grown_columns, block_bytes     # of a large one, and its bytes

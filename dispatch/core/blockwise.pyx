@@ -223,6 +223,7 @@ cdef class Blockwise:
         if size < 1 or row < 0 or (row and size % row):
             raise ValueError(f"{size} numbers are no rows of {row}.")
         self.held, self.ufuncs, self.count, self.layouts, self.size = [], set(), len(steps), layouts, size
+        self.least_share = SHARED
         self.steps = <Step *>PyMem_Malloc((len(steps) + 1) * sizeof(Step))
         self.places = <Place *>PyMem_Malloc((len(places) + 1) * sizeof(Place))
         if self.steps == NULL or self.places == NULL:
@@ -427,7 +428,8 @@ cdef class Blockwise:
         self.place_kept(now, scratch)
         self.block(bases, now, raised, 0, 0, rows, columns)
         took = (nanoseconds() - start) / <double>(rows * columns)
-        helpers = <int>min(<double>helpers, took * <double>self.size / SHARED - 1)
+        while helpers > 0 and (helpers + 1) * self.least_share > took * <double>self.size:
+            helpers -= 1
         job.lock = PyThread_allocate_lock() if helpers > 0 else NULL
         if job.lock == NULL and took > SLOW * self.count and self.grown_rows * self.grown_columns > rows * columns:
             job.rows, job.columns = min(self.grown_rows, count), min(self.grown_columns, self.inner)

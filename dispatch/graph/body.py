@@ -190,6 +190,23 @@ class Body(Attributes):
         self._finish(new, there)
         return new
 
+    def without(self, instead: dict[Node, Node]) -> Self:
+        """Return a copy without some nodes, for each of which an earlier one stands."""
+        new = type(self)()
+        there: dict[Node, Node] = {}
+        for node in self.nodes:
+            other = instead.get(node)
+            if other is None:
+                other = Node(node.kind, node.name, node.op, standing(node.args, there), node.value, node.source)
+                new.nodes.append(other)
+                there[node] = other
+            else:
+                there[node] = there[other]
+        left = {node.name for node in new.nodes}
+        new.constants, new._names = {name: x for name, x in self.constants.items() if name in left}, dict(self._names)  # noqa: SLF001
+        self._finish(new, there)
+        return new
+
     def _finish(self, new: Self, stands: dict[Node, Any]) -> None:
         """Give a graph that was made of this one what is no node."""
         new.inputs, new.outputs = standing(self.inputs, stands), standing(self.outputs, stands)
@@ -198,7 +215,15 @@ class Body(Attributes):
 
     def like(self, node: Node, args: tuple[Any, ...]) -> Node:
         """Add a copy of a node of another graph, with arguments of this graph, and return it."""
-        return self.add(node.kind, node.name, node.op, args, node.value, node.source)
+        if self._before is not None:
+            return self.add(node.kind, node.name, node.op, args, node.value, node.source)
+        name, names = node.name, self._names  # as `add` does it, without its call: graphs are copied node by node
+        if name in names:
+            name = self._numbered(name)
+        names[name] = 0
+        made = Node(node.kind, name, node.op, args, node.value, node.source)
+        self.nodes.append(made)
+        return made
 
     def rebuilt(self, rule: Callable[[Self, Node, tuple[Any, ...]], Any]) -> Self:
         """Return a new graph, made by a function that says for each node what replaces it.
@@ -252,22 +277,24 @@ def faults(body: Body) -> Iterator[str]:
     names: set[str] = set()
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
     for node in body.nodes:
-        what = f"node {node.name!r}"
+        name = node.name
+        what = f"node {name!r}"
         if node in before:
             yield f"{what} stands in it twice"
-        elif node.name in names:
-            yield f"two nodes are named {node.name!r}"
-        if not node.name.isidentifier() or keyword.iskeyword(node.name):
+        elif name in names:
+            yield f"two nodes are named {name!r}"
+        if not name.isidentifier() or keyword.iskeyword(name):
             yield f"{what} has no name that Python could write"
         for other in nodes_in(node.args):
             if other not in before:
                 where = "comes after it" if other in everything else "is not in the graph"
                 yield f"{what} is made of {other.name!r}, which {where}"
-        yield from (f"{what} {fault}" for fault in _faults_of(body, node))
+        if fault := _fault_of(body, node):
+            yield f"{what} {fault}"
         if node.kind == "placeholder" and node not in inputs:
             yield f"{what} is a placeholder, and no input"
         before.add(node)
-        names.add(node.name)
+        names.add(name)
     constants = {node.name for node in body.nodes if node.kind == "constant"}
     yield from (f"the array {name!r} of its constants belongs to no node" for name in body.constants if name not in constants)
     for node in inputs:
@@ -277,16 +304,16 @@ def faults(body: Body) -> Iterator[str]:
         yield from (f"its {word} {node.name!r} is not in the graph" for node in nodes_in(held) if node not in before)
 
 
-def _faults_of(body: Body, node: Node) -> Iterator[str]:
-    """Yield the faults of one node."""
-    if (node.kind == "call") != (node.op is not None):
-        yield f"is a {node.kind} {'without' if node.op is None else 'with'} an operator"
-    elif node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
-        yield f"has {len(node.args)} arguments, and {node.op.name} takes {count}"
-    if node.kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
-        yield "is an item, and its arguments are no node and number"
-    if node.kind == "constant" and node.name not in body.constants:
-        yield "is a constant without an array"
+def _fault_of(body: Body, node: Node) -> str:
+    """Return what is wrong with one node; an empty text where nothing is."""
+    kind, op = node.kind, node.op
+    if (kind == "call") != (op is not None):
+        return f"is a {kind} {'without' if op is None else 'with'} an operator"
+    if op is not None and len(node.args) != (count := len(op.schema.arguments)):
+        return f"has {len(node.args)} arguments, and {op.name} takes {count}"
+    if kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
+        return "is an item, and its arguments are no node and number"
+    return "is a constant without an array" if kind == "constant" and node.name not in body.constants else ""
 
 
 def _identifier(name: str) -> str:

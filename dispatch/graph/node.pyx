@@ -10,6 +10,8 @@ from ..core.python cimport is_leaf
 
 from cpython.object cimport PyObject
 
+from ..core import OpOverload
+
 cdef const char *WALK = b" while looking for nodes in an argument: a container holds itself, or is nested too deep"
 
 
@@ -170,6 +172,12 @@ cdef int add_to_key(object x, list key, object spell) except -1:
                 add_to_key(item, key, spell)
         finally:
             leave()
+    elif cls is OpOverload:
+        key.append(x)
+    elif isinstance(x, tuple) and hasattr(cls, "_fields") and not hasattr(x, "__dict__"):
+        key.append(cls)                     # a named tuple without more: how a view is taken, say
+        for item in <tuple>x:
+            add_to_key(item, key, spell)
     else:
         key.append(cls)
         key.append(spell(x))

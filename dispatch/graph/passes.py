@@ -187,6 +187,7 @@ def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
     found: dict[tuple[Any, ...], Node] = {}  # what was computed
     stands: dict[Node, Node] = {}  # for a node that is left out, the earlier one
     alike = _alike(graph)
+    products = [taken for node in graph.nodes if (taken := _matrices(node))]
     spell = Writer(opaque=lambda x: f"object({id(x)})").spell
     kept = []
     for node in graph.nodes:
@@ -194,7 +195,8 @@ def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
             node.args = standing(node.args, stands, every=False)
         for written in aliases.writes(node) if aliases.written_by else ():
             versions[written] = versions.get(written, 0) + 1
-        if (earlier := _earlier(graph, node, aliases, versions, found, alike, spell)) is None:
+        earlier = _earlier(graph, node, aliases, versions, found, alike, spell)
+        if earlier is None or (products and _meet(aliases, earlier, node, products)):
             kept.append(node)
         else:
             aliases.merge(earlier, node)
@@ -225,6 +227,21 @@ def _earlier(
 
 def _may_merge(aliases: AliasAnalysis, x: Node, y: Node) -> bool:
     return not (aliases.is_written(x) or aliases.is_written(y) or (aliases.is_seen(x) and aliases.is_seen(y)))
+
+
+def _matrices(node: Node) -> list[Node]:
+    """Return the matrices that a call takes together, if it takes several and is no step from element to element."""
+    if node.op is None or Tag.pointwise in _tags(node):
+        return []
+    arrays = [x for x in nodes_in(node.args) if isinstance(x.value, Metadata) and x.value.dtype.kind in "fc"]
+    found = [x for x in arrays if len(x.value.shape) > 1]
+    return found if len(found) > 1 else []
+
+
+def _meet(aliases: AliasAnalysis, x: Node, y: Node, products: list[list[Node]]) -> bool:
+    """Whether two equal arrays meet in a product: BLAS rounds that of a matrix with itself, `a @ a.T`, otherwise."""
+    pair = {aliases.of(x), aliases.of(y)}
+    return len(pair) == 2 and any([pair <= {aliases.of(matrix) for matrix in matrices} for matrices in products])
 
 
 def _alike(graph: Body) -> set[Node]:

@@ -125,10 +125,12 @@ class _Plan:
 
     def __init__(self, graph: Body, calls: Calls, inputs: bool) -> None:
         self.lifetimes, self.calls = Lifetimes(graph), calls
-        steps = {node: found for node in graph.nodes if (found := self._steps_of(node))}
+        writing = {op for op in {node.op for node in graph.nodes} if op is not None and calls[op].may_write}
+        filling = {op for op in writing if calls[op].name == WRITTEN}
+        steps = {node: found for node in graph.nodes if node.op in writing and (found := self._steps_of(node))}
         self.paths = self._paths(graph, steps) if inputs else {}
         kept = {step.call for path in self.paths.values() for step in path}
-        self.moved = {n: n.args[2] for n in graph.nodes if n not in kept and self._is_moved(n)}
+        self.moved = {n: n.args[2] for n in graph.nodes if n.op in filling and n not in kept and self._is_moved(n)}
         self.steps: dict[Node, list[Step]] = {}
         for node, found in steps.items():
             if node in kept or all([(step.scatters or node not in self.moved) and self._may_write(step) for step in found]):
@@ -289,13 +291,7 @@ def _without_writes_of_itself(graph: G, calls: Calls) -> G:
             instead[node] = x
             alike[node] = alike.setdefault(x, [x])
             alike[x].append(node)
-    there: dict[Node, Any] = {}
-
-    def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
-        made = there[node] = there[instead[node]] if node in instead else new.like(node, args)
-        return made
-
-    return graph.rebuilt(rule) if instead else graph
+    return graph.without(instead) if instead else graph
 
 
 def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
@@ -316,8 +312,10 @@ def _rewritten(graph: G, plan: _Plan) -> G:
     there: dict[Node, Any] = {}
     instead: dict[Node, Node] = dict(plan.moved)
     for step in [step for found in plan.steps.values() for step in found]:
-        instead |= {} if step.new is None else {step.new: step.target}
-        instead |= {scatter: scatter.args[0] for scatter in step.scatters}
+        if step.new is not None:
+            instead[step.new] = step.target
+        for scatter in step.scatters:
+            instead[scatter] = scatter.args[0]
 
     def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
         made = None

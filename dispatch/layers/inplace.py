@@ -89,6 +89,8 @@ def check_views(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any]
 
 def check_dicts(op: OpOverload, args: tuple[Any, ...], written: list[Any], words: Words) -> None:
     """Raise if a dict is written and contains values of the layer."""
+    if dict not in map(type, args):
+        return
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if type(value) is dict and argument.is_write and any(x is item for x in written for item in arrays(value)):
             raise words.refused(

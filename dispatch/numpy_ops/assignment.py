@@ -58,7 +58,7 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
         held = np.empty((), out.dtype)
         np.copyto(held, value, casting)
         value = held[()] if casting == "unsafe" else value  # a complex number as a float, say, which no assignment makes of it
-    elif not (fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
+    elif not (fits(given.shape, out.shape) and (given.dtype is out.dtype or np.can_cast(given.dtype, out.dtype, casting))):
         again(hollow(given), np.empty(out.shape, out.dtype))
     if isinstance(out, Tensor):
         check_memory("out=", out)

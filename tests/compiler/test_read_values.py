@@ -168,3 +168,33 @@ def test_a_symbolic_graph_without_symbols_has_the_lengths_of_its_trace():
 def test_a_text_is_no_attribute():
     with pytest.raises(TracingError, match="names __repr__"):
         dispatch.compile(lambda a: a * len(a.dtype.__repr__()), fullgraph=True)(np.ones(1))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: a * np.var(2.0, ddof=1),
+        lambda a: a * np.mean([]),
+        lambda a: a * np.array(1j).astype(float),
+        lambda a: a * np.histogram(np.array([1j]), 3)[0].sum(),
+    ],
+)
+def test_what_warns_without_inputs_is_no_graph(f):
+    """It is computed in the trace, once; the function warns in each call."""
+    x = np.ones(2)
+    g = dispatch.compile(f)
+    expected = heard(f, x)
+    assert expected
+    assert [[w for w in heard(g, x) if w[0] is not dispatch.errors.PerformanceWarning] for _ in range(3)] == [expected] * 3
+
+
+def test_the_refusal_of_what_warns_says_so():
+    said = r"it gives a RuntimeWarning where it computes without inputs, each time that it runs: Mean of empty slice\."
+    with pytest.raises(TracingError, match=said):
+        dispatch.compile(lambda a: a * np.mean([]), fullgraph=True)(np.ones(2))
+
+
+def test_a_write_by_name_is_refused():
+    """A number of NumPy's has no __iadd__, and a traced value does not say whether it is one."""
+    with pytest.raises(TracingError, match="names __iadd__"):
+        dispatch.compile(lambda a: a.__iadd__(1), fullgraph=True)(np.ones(2))

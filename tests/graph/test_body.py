@@ -212,3 +212,16 @@ def test_what_is_inconsistent_is_said(change, fault):
     graph.lint()
     change(graph, by)
     assert said(graph.lint, GraphError) == f"the graph is inconsistent: {fault}."
+
+
+def test_a_copy_without_nodes_has_earlier_ones_in_their_place():
+    graph = make_fx(lambda x: (np.sin(x) + np.sin(x)) * np.array([2.0]))(np.ones(1))
+    x, first, second, add, constant, multiply = graph.nodes
+    made = graph.without({second: first})
+    assert [node.name for node in made.nodes] == [node.name for node in graph.nodes if node is not second]
+    assert made.nodes[2].args == (made.nodes[1], made.nodes[1])
+    assert (len(graph.nodes), add.args) == (6, (first, second))
+    assert made.constants.keys() == {constant.name}
+    made.lint()
+    assert not {*made.nodes} & {x, first, add, multiply}
+    np.testing.assert_array_equal(made(np.ones(1)), graph(np.ones(1)))

@@ -2,11 +2,12 @@
 
 import math
 import pickle
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
-from dispatch import make_fx
+from dispatch import make_fx, ops
 from dispatch.graph.node import key_of, standing
 
 
@@ -46,3 +47,15 @@ def test_a_key_tells_values_and_types_apart():
     keys = [key_of(value, repr) for value in values]
     assert len(set(keys)) == len(keys)
     assert keys == [key_of(value, repr) for value in values]
+
+
+def test_a_key_tells_named_tuples_apart_by_class_and_items():
+    Pair, Other = namedtuple("Pair", "x y"), namedtuple("Other", "x y")
+    sin, cos = ops.np.sin, ops.np.cos
+
+    def never(x):
+        raise AssertionError(x)
+
+    keys = [key_of((x,), never) for x in (Pair(sin, 1), Pair(cos, 1), Pair(sin, 2), Pair(sin, True), Other(sin, 1), (sin, 1))]
+    assert len(set(keys)) == len(keys)
+    assert key_of((Pair(sin, 1),), never) == keys[0]

@@ -110,6 +110,26 @@ def test_two_results_stay_two_arrays():
     assert len(three.find_nodes(op="np::sin")) == 2
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("f", [
+    lambda x: np.tanh(x) @ np.tanh(x).T,
+    lambda x: np.dot((x * 2).T, x * 2),
+    lambda x: np.matmul(np.swapaxes(x + 1, 0, 1), x + 1),
+    lambda x: np.inner(x * 2, x * 2),
+    lambda x: np.tensordot(x * 2, x * 2, ((1,), (1,))),
+    lambda x: (np.sin(x) + 1) @ np.transpose(np.sin(x) + 1),
+])  # fmt: skip
+def test_a_product_of_two_equal_matrices_is_not_made_one_of_a_matrix_with_itself(f, dtype):
+    """BLAS computes that by another routine, whose last bits are others."""
+    for n in (3, 20, 150):
+        x = np.random.default_rng(n).normal(size=(n, n)).astype(dtype)
+        x = x + 1j * x[::-1] if dtype[0] == "c" else x
+        g = apply(make_fx(f)(x), common_subexpressions)
+        h = dispatch.compile(f, fullgraph=True)
+        assert np.array_equal(g(x), f(x))
+        assert np.array_equal(h(x), f(x))
+
+
 def test_constants_of_equal_bytes_are_merged_where_nobody_writes():
     def f(x):
         return x * C + x * C.copy() + x * np.array([2.0, -1.5])

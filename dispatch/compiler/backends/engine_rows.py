@@ -9,16 +9,18 @@ tests/compiler/backends/test_engine_rows.py runs every row for every dtype of th
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ...core import DispatchKey
+from ...core.optional import require
 from ...core.pytree import mapped
 from ...graph import Graph, Metadata, Node
 from ...graph.subgraph import Subgraph
 
 Row = Callable[..., Any]
+E = TypeVar("E", bound="Engine")
 MOST_KNOWN = 10_000
 
 # Sets of dtypes, as `dtype.str` has them without the order of bytes.
@@ -154,6 +156,24 @@ class Engine(ABC):
         if out != node.value.dtype or not all(word(x) in allowed for x in loop):
             return None
         return lambda *args: row(*[self.array(x, dtype) for x, dtype in zip(args, loop, strict=True)])
+
+
+class Once(Generic[E]):
+    """The engine of a library, which a call gives; it is made when first asked for, and says how to install the library."""
+
+    def __init__(self, cls: type[E]) -> None:
+        self.cls = cls
+        self.made: E | None = None
+
+    def __call__(self) -> E:
+        require(self.cls.name, self.cls.name, needed_by=f"compile(backend={self.cls.name!r})")
+        if self.made is None:
+            self.made = self.cls()
+        return self.made
+
+    def claims(self, node: Node) -> bool:
+        """Return whether the library computes a call as NumPy does."""
+        return self().claims(node)
 
 
 def word(dtype: np.dtype[Any]) -> str:

@@ -6,14 +6,13 @@ setting as it is.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...core.optional import require
-from ...graph import Graph, Metadata, Node
-from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Row, basic_index, is_root
+from ...graph import Graph, Metadata
+from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Once, Row, basic_index, is_root
 from .lookup import register_backend
 
 # Rows that JAX has under NumPy's name, by the dtypes for which the two compute the same.
@@ -205,28 +204,20 @@ class Jax(Engine):
         return self.jnp.where(y == 0, 0, x / y)
 
 
+engine = Once(Jax)
+
+
 def with_jax(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """Return the graph as a function under `jax.jit`."""
-    engine = _engine()
-    jitted = engine.jax.jit(engine.function(graph))
+    made = engine()
+    jitted = made.jax.jit(made.function(graph))
 
     def run(*values: Any) -> list[Any]:
-        with engine.wide():
+        with made.wide():
             outputs = jitted(*map(np.asarray, values))
         return list(map(np.array, outputs))  # JAX's own memory is read-only
 
     return run
 
 
-def claims(node: Node) -> bool:
-    """Return whether JAX computes a call as NumPy does."""
-    return _engine().claims(node)
-
-
-def _engine() -> Jax:
-    require("jax", "jax", needed_by="compile(backend='jax')")
-    return _made()
-
-
-_made = cache(Jax)
-register_backend("jax", with_jax, claims=claims)
+register_backend("jax", with_jax, claims=engine.claims)

@@ -14,11 +14,12 @@ from ...graph.subgraph import Subgraph
 from ...operators.functional_variant import origin_of
 from ..lowering import in_place, program
 from .composites import opened
-from .partition import divided, joined
+from .partition import Part, divided, joined, refusal
 from .verification import Verified
 
 Backend = Callable[[Graph, list[Metadata]], Callable[..., Any]]
 MODES = ("exact", "fast")
+MOST_NAMED = 6  # operators of a piece in a line of `explain`
 
 
 class Registered(NamedTuple):
@@ -35,14 +36,47 @@ class Registered(NamedTuple):
         """
         if any(node.op is not None and node.op.schema.namespace != "np" and origin_of(node.op) for node in graph.nodes):
             return replay(graph, metadata)  # it writes, and may raise then: what it has written is to be seen
-        graph, parts = opened(graph, self.claims), []
+        graph, parts, pieces = opened(graph, self.claims), [], []
         for part in divided(graph, self.claims):
+            replayed = replay(part.graph, [])
+            piece = Piece(part, self, replayed)
             if part.engine:
                 run = self.make(part.graph, [node.value for node in nodes_in(part.graph.inputs)])
-                parts.append((part, Verified(self.name, part.graph, run, replay(part.graph, []), chooses).run))
-            else:
-                parts.append((part, [replay(part.graph, [])]))
-        return joined(graph, parts)
+                piece.engine = Verified(self.name, part.graph, run, replayed, chooses)
+            parts.append((part, [replayed] if piece.engine is None else piece.engine.run))
+            pieces.append(piece)
+        done: Any = joined(graph, parts)
+        done.pieces = pieces
+        return done  # type: ignore[no-any-return]
+
+
+class Piece:
+    """A part of a graph that a backend has divided: what replays it, and the engine beside, if it takes the part."""
+
+    def __init__(self, part: Part, backend: Registered, replayed: Callable[..., Any]) -> None:
+        self.part, self.backend, self.replayed = part, backend, replayed
+        self.engine: Verified | None = None
+
+    def said(self) -> list[str]:
+        """Return lines that say how many nodes run where; of those that the engine does not take, which and why."""
+        nodes = [node for node in self.part.graph.nodes if node.kind == "call"]
+        if self.engine is not None:
+            return [f"{len(nodes)} calls, {_few(nodes)}: {self.engine.said}"]
+        why: dict[str, list[Node]] = {}
+        for node in nodes:
+            why.setdefault(refusal(node, self.backend.claims), []).append(node)
+        return [f"{len(found)} calls, {_few(found)}: replayed, for {self.backend.name!r} {x}" for x, found in why.items()]
+
+
+def _few(nodes: list[Node]) -> str:
+    names = list(dict.fromkeys([node.op.name for node in nodes if node.op is not None]))
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def pieces_of(run: Any) -> list[Piece]:
+    """Return the pieces of what a backend has made of a graph; none where all of it is replayed."""
+    found: list[Piece] = getattr(run, "pieces", [])
+    return found
 
 
 _backends: dict[str, Registered] = {}

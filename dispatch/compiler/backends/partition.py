@@ -74,6 +74,18 @@ def _sides(graph: Graph, claims: Claims) -> tuple[set[Node], set[Node]]:
     return taken, here
 
 
+def refusal(node: Node, claims: Claims) -> str:
+    """Return why a call runs here, as what an engine does."""
+    assert node.op is not None
+    if is_pinned(node):
+        return "takes no call that writes, draws or has an effect"
+    if not _is_of_arrays(node.value):
+        return "takes what gives arrays of the CPU alone"
+    if not claims(node):
+        return "does not compute it as NumPy does, of these dtypes and arguments"
+    return "makes no views, and this one is seen outside of it, or written to"
+
+
 def _stages(graph: Graph, taken: set[Node], here: set[Node]) -> tuple[dict[Node, int], dict[Node, int]]:
     """Return the number of the part of each node. A call that writes comes after all before it, and before all after it."""
     by_engine: dict[Node, int] = {}

@@ -7,7 +7,6 @@ been compared.
 
 import warnings
 from collections.abc import Callable
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -15,8 +14,8 @@ import numpy as np
 
 from ...core.optional import require
 from ...errors import GraphError
-from ...graph import Graph, Metadata, Node
-from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Row, basic_index, is_root
+from ...graph import Graph, Metadata
+from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Once, Row, basic_index, is_root
 from .lookup import register_backend
 from .verification import empty
 
@@ -268,21 +267,24 @@ def indexed(x: Any, index: Any) -> Any:
     return out.flip(flipped) if flipped else out
 
 
+engine = Once(Torch)
+
+
 def with_torch(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """Return the graph as a function of torch's compiler, which runs when the function is first called."""
-    engine = _engine()
+    library = engine()
     lifted = [node for node in graph.nodes if node.kind == "constant" and node.value.shape]
-    traced = engine.function(graph, lifted)
+    traced = library.function(graph, lifted)
     constants = [graph.constants[node.name] for node in lifted]
     planned = [(x.dtype, x.shape, _taken_strides(x)) for x in (*metadata, *[node.value for node in lifted])]
-    kept = [engine.tensor(x, layout) for x, layout in zip(constants, planned[len(metadata) :], strict=True)]
+    kept = [library.tensor(x, layout) for x, layout in zip(constants, planned[len(metadata) :], strict=True)]
     planned = planned[: len(metadata)]
     made: list[Callable[..., Any]] = []
 
     def run(*values: Any) -> list[Any]:
-        tensors = [*map(engine.tensor, values, planned), *kept]
+        tensors = [*map(library.tensor, values, planned), *kept]
         if not made:
-            made.append(engine.compiled(traced, tensors))
+            made.append(library.compiled(traced, tensors))
         return [x.numpy() for x in made[0](*tensors)]
 
     return run
@@ -296,15 +298,4 @@ def _taken_strides(x: Metadata) -> tuple[int, ...]:
     return tuple([size * prod(x.shape[i + 1 :]) for i in range(len(x.shape))])
 
 
-def claims(node: Node) -> bool:
-    """Return whether torch computes a call as NumPy does."""
-    return _engine().claims(node)
-
-
-def _engine() -> Torch:
-    require("torch", "torch", needed_by="compile(backend='torch')")
-    return _made()
-
-
-_made = cache(Torch)
-register_backend("torch", with_torch, claims=claims)
+register_backend("torch", with_torch, claims=engine.claims)

@@ -1,5 +1,6 @@
 """One run of a functionalized function: wraps its arguments, unwraps its results, and writes at the end."""
 
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...operators.views import base_of
 from .tensor import FunctionalTensor
 
 FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)
-PLAIN = frozenset({int, float, bool, str, type(None), type(Ellipsis)})  # what most arguments that are no arrays are
+PLAIN = frozenset({int, float, bool, str, type(None), type(Ellipsis), slice})  # what most arguments that are no arrays are
 
 
 class Functional:
@@ -44,11 +45,16 @@ class Functional:
 
     def lifted(self, x: Any) -> Any:
         """Return an argument of an operator with values of outer transforms wrapped; other plain arrays stay as they are."""
-        if type(x) in PLAIN or (type(x) is FunctionalTensor and x.level is self.level):
+        cls = type(x)
+        if cls in PLAIN or (cls is FunctionalTensor and x.level is self.level):
             return x
+        if cls is tuple:  # the arguments of most calls: nothing in it is made anew where all items stay
+            level = self.level
+            made = [y if type(y) in PLAIN or (type(y) is FunctionalTensor and y.level is level) else self.lifted(y) for y in x]
+            return x if all(map(is_, made, x)) else tuple(made)
         if isinstance(x, Tensor):
             return self.root(x)
-        if type(x) is np.ndarray:
+        if cls is np.ndarray:
             found = self.roots.get(id(x))
             return x if found is None else found[1]
         check_data(x)

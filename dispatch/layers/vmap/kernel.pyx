@@ -6,8 +6,9 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from ...core.arrays cimport is_exact
-from ...core.state cimport rank_of_thread, thread_state
-from ...core.tensor cimport Wrapped
+from ...core.keys cimport VMAP, rank_at, rank_t
+from ...core.state cimport Level, rank_of_thread, thread_state
+from ...core.tensor cimport Wrapped, allocated
 
 from ...core import items_of, rebuilt, split, wrap
 from ..opaque_rules import asks_stand_ins, marks, take_back
@@ -30,6 +31,15 @@ def common_length(args, dims):
     for x, dim in zip(args, dims):
         if dim is None:
             continue
+        if is_exact(<PyObject *>x) and type(dim) is int:
+            ndim, axis = cnp.PyArray_NDIM(<cnp.ndarray>x), dim
+            if not -ndim <= axis < ndim:
+                return None
+            length = cnp.PyArray_DIM(<cnp.ndarray>x, <int>(axis if axis >= 0 else axis + ndim))
+            if found is not None and length != found:
+                return None
+            found = length
+            continue
         shape = getattr(x, "shape", None)
         if type(shape) is not tuple or type(dim) is not int:
             return None
@@ -43,20 +53,28 @@ def common_length(args, dims):
     return found
 
 
-cdef object batch_of(type cls, object x, object dim, object level):
+cdef object batch_of(type cls, object x, object dim, Level level, rank_t rank):
+    cdef Wrapped made
+    cdef Py_ssize_t axis
     if dim is None:
         return x
+    if is_exact(<PyObject *>x) and type(dim) is int and cnp.PyArray_NDIM(<cnp.ndarray>x):
+        made = allocated(cls, level, rank)
+        axis = dim
+        made.value, made.kept = x, axis % cnp.PyArray_NDIM(<cnp.ndarray>x)
+        return made
     if type(dim) is list:
-        return rebuilt(x, [batch_of(cls, item, d, level) for item, d in zip(items_of(x), dim)])
+        return rebuilt(x, [batch_of(cls, item, d, level, rank) for item, d in zip(items_of(x), dim)])
     return wrap(cls, x, level, dim % len(x.shape))
 
 
-def batched(type cls not None, args, dims, level not None):
+def batched(type cls not None, args, dims, Level level not None):
     """The arguments of a mapped function as values of its level, each in a wrapper `cls`.
 
     `dims` has for each the axis of its items, None where every item gets it whole, a list of these for a container.
     """
-    return [batch_of(cls, x, dim, level) for x, dim in zip(args, dims)]
+    cdef rank_t rank = rank_at(level.number, VMAP)
+    return [batch_of(cls, x, dim, level, rank) for x, dim in zip(args, dims)]
 
 
 cdef bint is_apart(cnp.ndarray x, Py_ssize_t dim) noexcept:
@@ -93,7 +111,7 @@ cdef class Ruled:
         self.opacity, self.as_one = opacity, as_one
 
     def __call__(self, *args):
-        cdef Wrapped like
+        cdef Wrapped like, made
         cdef Py_ssize_t axis, size
         like, values, dims, _, _ = split(args)
         if like is None:
@@ -105,8 +123,11 @@ cdef class Ruled:
                 axis = dim
                 size = cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
                 if size == like.level.payload.batch_size:
-                    plain = self.apart is None or is_apart(<cnp.ndarray>out, axis)
-                    return wrap(self.cls, out if plain else self.apart(out, axis, values), like, dim)
+                    if self.apart is None or is_apart(<cnp.ndarray>out, axis):
+                        made = allocated(self.cls, like.level, like.rank)
+                        made.value, made.kept = out, dim
+                        return made
+                    return wrap(self.cls, self.apart(out, axis, values), like, dim)
         return self.returned(like, result, args)
 
     cdef attempted(self, Wrapped like, tuple dims, tuple values):

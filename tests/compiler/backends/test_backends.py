@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 def _module_runs_as_it_is(monkeypatch, request):
     """Let the modules of torch run uncompiled, save in the test of its compiler: it takes seconds."""
     if request.node.get_closest_marker("torch") and request.node.name != "test_torch_hands_its_module_to_the_compiler_of_torch":
-        monkeypatch.setattr(torch_fx._engine().inductor, "compile", lambda module, tensors, options: module)
+        monkeypatch.setattr(torch_fx.engine().inductor, "compile", lambda module, tensors, options: module)
 
 
 def close(got, wanted):
@@ -254,7 +254,7 @@ def test_jax_runs_loops_and_branches(f):
 def test_jax_has_loops_whose_steps_it_computes_and_no_others():
     def claimed(f, *args):
         nodes = dispatch.make_fx(f, "fake")(*args).nodes
-        return [jax_jit.claims(node) for node in nodes if node.op is not None and node.op.schema.namespace == "control_flow"]
+        return [jax_jit.engine.claims(node) for node in nodes if node.op is not None and node.op.schema.namespace == "control_flow"]
 
     x = rng.normal(size=(5, 3))
     assert claimed(scanned(), x, x[0]) == [True]

@@ -21,7 +21,7 @@ ENGINES = [pytest.param("jax", marks=pytest.mark.jax), pytest.param("torch", mar
 @pytest.mark.parametrize(("module", "make", "dtype", "thorough"), COMPILED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
 def test_every_row_of_an_engine_gives_what_numpy_gives_at_the_corners(module, make, dtype, thorough):
-    found = list(calls(module._engine(), dtype, thorough))
+    found = list(calls(module.engine(), dtype, thorough))
     shapes = {args[0].shape: args for _, _, args in found}
     arrays = [x for args in shapes.values() for x in args]
     starts = dict(zip(shapes, np.cumsum([0, *map(len, shapes.values())]), strict=False))
@@ -42,7 +42,7 @@ def test_every_row_of_an_engine_gives_what_numpy_gives_at_the_corners(module, ma
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i2", "i1", "u1", "b1"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning", "ignore:.*degrees of freedom:UserWarning")
 def test_every_row_of_torch_gives_it_uncompiled_for_all_dtypes(dtype):
-    engine = torch_fx._engine()
+    engine = torch_fx.engine()
     for name, f, args in calls(engine, dtype):
         graph = dispatch.make_fx(f, "fake")(*args)
         graph.outputs = (graph.outputs,)
@@ -53,11 +53,11 @@ def test_every_row_of_torch_gives_it_uncompiled_for_all_dtypes(dtype):
 
 @pytest.mark.parametrize("module", [pytest.param(jax_jit, marks=pytest.mark.jax), pytest.param(torch_fx, marks=pytest.mark.torch)])
 def test_every_row_that_is_no_ufunc_has_cases(module):
-    assert set(module._engine().rows) <= set(ROWS)
+    assert set(module.engine().rows) <= set(ROWS)
 
 
 def claimed(engine, f, *args):
-    claims = {"jax": jax_jit, "torch": torch_fx}[engine].claims
+    claims = {"jax": jax_jit, "torch": torch_fx}[engine].engine.claims
     return [claims(node) for node in dispatch.make_fx(f, "fake")(*args).nodes if node.op is not None]
 
 

@@ -97,3 +97,51 @@ def test_a_backend_is_of_calls_that_it_claims(monkeypatch):
     assert [node.name for node in nodes] == ["x", "sin"]
     assert metadata[0].shape == (7,)
     assert lookup.list_backends() == ["replay", "sines"]
+
+
+def named(monkeypatch, claims):
+    made = lookup.Registered("made", lambda graph, metadata: graph, claims)
+    monkeypatch.setattr(lookup, "_backends", {"made": made})
+
+
+def test_explain_says_of_each_piece_which_engine_took_it_and_why_not(monkeypatch):
+    named(monkeypatch, lambda node: node.op.name != "np::linalg_det")
+
+    def g(x, y):
+        np.copyto(y, 2.0)
+        return np.linalg.det(np.exp(x) + 1.0) * np.ones(3), x.T
+
+    run = dispatch.compile(g, backend="made")
+    x = np.eye(2)
+    lines = [line.strip() for line in str(run.explain(x, np.ones(2))).splitlines()]
+    assert "3 calls, np::setitem, np::exp, np::add: runs by 'made', once a first call has held it to NumPy" in lines
+    run(x, np.ones(2))
+    lines = [line.strip() for line in str(run.explain()).splitlines()]
+    assert "3 calls, np::setitem, np::exp, np::add: runs by 'made'" in lines
+    not_computed = "1 calls, np::linalg_det: replayed, for 'made' does not compute it as NumPy does, of these dtypes and arguments"
+    assert not_computed in lines
+    assert any("np::setitem_: replayed, for 'made' takes no call that writes, draws or has an effect" in line for line in lines)
+    assert "1 calls, np::transpose: replayed, for 'made' makes no views, and this one is seen outside of it, or written to" in lines
+
+
+def test_explain_names_a_few_operators_of_a_piece_and_counts_the_others(monkeypatch):
+    named(monkeypatch, lambda node: True)
+    many = [np.sin, np.cos, np.tan, np.exp, np.log1p, np.sqrt, np.cbrt, np.arctan]
+
+    def g(x):
+        for f in many:
+            x = f(x)
+        return x
+
+    said = str(dispatch.compile(g, backend="made").explain(np.ones(2)))
+    assert "8 calls, np::sin, np::cos, np::tan, np::exp, np::log1p, np::sqrt and 2 more: runs by 'made'" in said
+    assert "calls, np::" not in str(dispatch.compile(g).explain(np.ones(2)))  # all of it is replayed
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_an_engine_leaves_is_replayed_by_as_many_threads(monkeypatch, workers):
+    named(monkeypatch, lambda node: False)
+    run = dispatch.compile(f, backend="made", workers=workers)
+    run(np.ones(3))
+    (piece,) = lookup.pieces_of(run.entries[0].run)
+    assert piece.replayed.workers == workers

@@ -74,6 +74,8 @@ def test_what_chooses_runs_the_faster_of_the_two(monkeypatch, chooses, costs):
     made = Verified("made", dispatch.make_fx(lambda x: [np.exp(x)])(x), engine, replay, chooses)
     made(x)
     assert made.run[0] is (replay if chooses and costs[0] > costs[1] else engine)
+    slower = "is replayed, which took less time on the first call than 'made'"
+    assert made.said == (slower if chooses and costs[0] > costs[1] else "runs by 'made'")
 
 
 def test_numbers_and_strides_become_those_of_numpy():
@@ -119,3 +121,40 @@ def test_an_empty_array_has_its_strides(strides):
     x[...] = np.arange(6.0).reshape(2, 3)
     assert (x.strides, x.tolist()) == (strides, [[0, 1, 2], [3, 4, 5]])
     assert empty((0, 3), np.dtype(float), (24, 8)).shape == (0, 3)
+
+
+def test_the_faster_of_the_two_is_found_where_their_first_runs_take_longer(monkeypatch):
+    """An engine's first run finds nothing in the caches, and one run alone would choose the replay for all later calls."""
+    now, (x,) = [0.0], [np.ones(3)]
+    costs = {"engine": iter([0.1, 9.0, *[0.1] * 99]), "replay": iter([0.2] * 99)}
+
+    def taking(name):
+        def run(x):
+            now[0] += next(costs[name])
+            return [np.exp(x)]
+
+        return run
+
+    engine, replay = map(taking, costs)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    made = Verified("made", dispatch.make_fx(lambda x: [np.exp(x)])(x), engine, replay, chooses=True)
+    assert made.said == "runs by 'made', once a first call has held it to NumPy"
+    made(x)
+    assert made.run[0] is engine
+    assert made.said == "runs by 'made'"
+
+
+@pytest.mark.parametrize(
+    ("function", "chooses", "said"),
+    [
+        (lambda x: [np.exp(x)], False, "runs by 'made'"),
+        (lambda x: [np.exp(x) + 1], False, "is replayed: exp, of "),
+        (lambda x: 1 / 0, True, "is replayed: it raised ZeroDivisionError: division by zero"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::dispatch.errors.PerformanceWarning")
+def test_which_runs_is_said(function, chooses, said):
+    graph = dispatch.make_fx(lambda x: [np.exp(x)])(np.ones(3))
+    made = Verified("made", graph, function, lambda x: [np.exp(x)], chooses)
+    made(np.ones(3))
+    assert made.said.startswith(said)
