@@ -106,7 +106,7 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
 
 
 class LazyFunction:
-    """A function that is imported when it is called, for those that are called rarely.
+    """A function that is imported when it is called first, for those that are called rarely.
 
     Parameters
     ----------
@@ -123,9 +123,12 @@ class LazyFunction:
         self.package = package
         self.module = module
         self.name = name
+        self._function: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return getattr(import_module(self.module, self.package), self.name)(*args, **keywords)
+        if self._function is None:
+            self._function = getattr(import_module(self.module, self.package), self.name)
+        return self._function(*args, **keywords)
 
     def __repr__(self) -> str:
         return f"<{self.name} of {self.module}>"
