@@ -42,7 +42,7 @@ numbers = itertools.count()
 
 
 def found_by(check: str, table: list[Faulty] = TABLE, **options: Any) -> Callable[[Callable[[bool], Any]], Any]:
-    """Put a mistake in the table, which a check finds."""
+    """Put a mistake in a table, which a check finds."""
 
     def put(make: Callable[[bool], Any]) -> Callable[[bool], Any]:
         table.append(Faulty(make.__name__, check, make, options))

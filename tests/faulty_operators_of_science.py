@@ -13,11 +13,18 @@ import threading
 import warnings
 
 import numpy as np
-from faulty_operators import DANGEROUS, POSITIVE, RANDOM, S, V, W, X, Y, Z, define, found_by, in_front, softmax, t
+from faulty_operators import POSITIVE, RANDOM, Faulty, S, V, W, X, Y, Z, define, in_front, softmax, t
+from faulty_operators import found_by as put_in
 
 SYMMETRIC = S @ S.T + 3.0 * np.eye(3)
 ENDLESS = 10**9
 TWO = "(Tensor x, Tensor y) -> Tensor"
+TABLE: list[Faulty] = []
+DANGEROUS: list[Faulty] = []  # for a child process alone
+
+
+def found_by(check, table=TABLE, **options):
+    return put_in(check, table, **options)
 
 
 # -- writes and what is returned ------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ..core import DispatchKey, OpOverload, active_mode
 from ..errors import TracingError
 from ..graph import Graph
 from ..layers.trace import TRACE
-from ..operators.registry import add, build
+from ..operators.registry import add, build, note_own_rules
 from ..schema.schema import Schema
 from ..schema.tags import Tag
 
@@ -54,6 +54,7 @@ def _define(text: str, kernel: Callable[..., Any]) -> OpOverload:
 
 enter = _define("error_state::enter(str divide, str over, str under, str invalid) -> ()", _enter)  # an empty text: as it is
 leave = _define("error_state::leave() -> ()", _leave)
+note_own_rules(enter, leave)
 
 
 class TracedErrstate:

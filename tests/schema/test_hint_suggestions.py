@@ -51,7 +51,7 @@ TABLE = [
     (Options, "dict[str, np.ndarray], or a dataclass in place of Options"),
     (Empty, "a typing.NamedTuple in place of Empty, whose fields have hints"),
     (dt.date, "typing.Any, or register_opaque_type(date)"),
-    (42, "typing.Any"),
+    (42, "int"),
 ]
 
 

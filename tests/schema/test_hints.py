@@ -273,7 +273,7 @@ def test_a_return_has_the_dtype_of_its_hint_each_its_own():
         (Stranger, "typing.Any, or register_opaque_type(Stranger)"),
         (fractions.Fraction | None, "typing.Any, or register_opaque_type(Fraction)"),
         (T, "typing.Any"),
-        (3, "typing.Any"),
+        (3, "int"),
         (int | Any, "typing.Any"),
         (list[set[int]], "list[int]"),
     ],

@@ -1,11 +1,13 @@
 """opcheck finds the mistakes that users make, and nothing in the operators without them; a kernel may do what it likes."""
 
-import faulty_operators_of_science  # noqa: F401  puts its operators in the tables too
+import faulty_operators
+import faulty_operators_of_science as of_science
 import pytest
-from faulty_operators import DANGEROUS, TABLE
 
 from dispatch.testing import child_process, opcheck
 
+TABLE = [*faulty_operators.TABLE, *of_science.TABLE]
+DANGEROUS = [*faulty_operators.DANGEROUS, *of_science.DANGEROUS]
 STATEFUL = (  # found by another order of calls, in a child process, or left changed in the process
     "remembers_results_by_shape", "scales_by_what_it_met_first", "starts_from_the_last_solution", "changes_the_folder",
     "sets_the_number_of_threads_for_everybody", "turns_the_garbage_collector_off", "changes_how_numbers_are_printed",

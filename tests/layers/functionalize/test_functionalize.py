@@ -1,5 +1,6 @@
 """functionalize leaves what the function leaves: in its results, in the arrays it was given, and in who shares memory with whom."""
 
+import operator
 from typing import Annotated, Any
 
 import numpy as np
@@ -298,11 +299,11 @@ LAYOUTS = {
     "a real part": lambda: np.arange(24.0).astype(complex).reshape(2, 3, 4).real,
 }
 WRITES = {
-    "all": lambda x: x.__imul__(2.0),
+    "all": lambda x: operator.imul(x, 2.0),
     "item": lambda x: x.__setitem__((0, 1), 7.0),
     "mask": lambda x: x.__setitem__(x > 5, 9.0),
-    "view": lambda x: x[1:].__iadd__(1.0),
-    "view of a view": lambda x: x.T[0][:1].__iadd__(1.0),
+    "view": lambda x: operator.iadd(x[1:], 1.0),
+    "view of a view": lambda x: operator.iadd(x.T[0][:1], 1.0),
     "out": lambda x: np.add(x, 1.0, out=x),
     "sort": lambda x: x.sort(axis=0),
 }
