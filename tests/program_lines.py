@@ -78,6 +78,8 @@ def follow(program: Program, args: list[Any], notes: list[dict[str, Any]], what:
         x, y = note[line.name], scope[line.name]
         if y is NotImplemented:
             raise RefusedError("a number of NumPy leaves x.__add__(y) to y")
+        if type(y) is complex:  # Python computes `1j - x` of a NumPy number, which is a float of its own
+            scope[line.name] = y = np.complex128(y)
         if tolerant(line, y, before) and hold(x, y, f"{line.text}: {line.name} of {what}", line, before):
             if isinstance(y, np.ndarray):
                 y[...] = x
