@@ -230,6 +230,12 @@ def _by_weights(g: Any, x: Any, edges: Any) -> Any:
 def _batched_histogram(info: Any, in_dims: Any, x: Any, edges: Any, weights: Any, uniform: bool) -> tuple[Any, int]:
     x, edges, weights = [a if dim is None else in_front(a, dim) for a, dim in ((x, in_dims[0]), (edges, in_dims[1]), (weights, in_dims[2]))]
     n = edges.shape[-1] - 1
+    if uniform and "c" in (x.dtype.kind, edges.dtype.kind):
+        raise BatchingError(
+            "np.histogram of complex numbers: NumPy finds bins of one width by real parts alone, which a batch does not. Give the "
+            "edges, bins=np.linspace(low, high, n + 1), or take x.real.",
+            operator="np::histogram_counts",
+        )
     places = bins_of(x, edges)
     if weights is None:
         found = counts(places, None, n + 1, True)

@@ -204,6 +204,17 @@ def test_a_batch_of_counts_needs_a_length() -> None:
     assert "negative" in refused(lambda: vmap(lambda x: np.bincount(x, minlength=5))(-COUNTED), ValueError)
 
 
+def test_complex_numbers_in_bins_of_one_width_make_no_batch() -> None:
+    """NumPy's own way for them reads real parts alone; bins by their edges it orders as complex numbers, and so does a batch."""
+    z = np.array([[0.5 + 1j, -1j, 0.5 - 1j, 1.0], [1j, 0.25, -0.5 + 1j, 0.5]])
+    assert refused(lambda: vmap(lambda x: np.histogram(x, 3))(z), BatchingError).startswith(
+        "np.histogram of complex numbers: NumPy finds bins of one width by real parts alone, which a batch does not. Give the "
+        "edges, bins=np.linspace(low, high, n + 1), or take x.real."
+    )
+    edges = np.array([-1.0, 0.5, 1.0 + 1j])
+    np.testing.assert_array_equal(vmap(lambda x: np.histogram(x, edges)[0])(z), [np.histogram(x, edges)[0] for x in z])
+
+
 def test_how_many_counts_there_are_depends_on_data() -> None:
     with FakeTensorMode() as mode:
         assert refused(lambda: np.bincount(mode.from_array(COUNTED[0])), DataDependentError).startswith(
