@@ -109,8 +109,8 @@ def subscript(row not None, tuple alone not None, other not None):
     return __getitem__
 
 
-# What no number is equal to: NumPy asks each element, and Python answers by identity.
-cdef tuple UNLIKE = (str, bytes, dict, set, frozenset, slice, BuiltinFunctionType, MethodType)
+# What no number is equal to: NumPy asks each element, and Python answers by identity. From CPython 3.13 on None has an __eq__.
+cdef tuple UNLIKE = (type(None), str, bytes, dict, set, frozenset, slice, BuiltinFunctionType, MethodType)
 cdef tuple AS_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__array_ufunc__", "__len__")
 
 
