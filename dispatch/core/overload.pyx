@@ -528,8 +528,8 @@ cdef class OpOverload:
         """
         if not isinstance(registration, Registration):
             raise DefinitionError(
-                f"{self.name}: unregister takes what op.register returned, and was given {kind_of(registration)}. Register another "
-                "rule, which takes the place of the one before; or register in a Library, and call its destroy().")
+                f"{self.name}: unregister takes what op.register returned, and was given {kind_of(registration)}. Register "
+                "another rule, which takes the place of the one before; or register in a Library, and call its destroy().")
         self.definition.table.remove(registration)
 
     def fallthrough(self, keys):

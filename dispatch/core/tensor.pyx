@@ -12,8 +12,8 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from .arrays cimport has_key, has_more, is_exact
 from .flatten cimport mapped, walk
 from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
-from .python cimport PyType_IsSubtype, Py_DECREF, Py_None, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain, items_of_tuple, new_reference
-from .python cimport tuple_of
+from .python cimport PyType_IsSubtype, Py_DECREF, Py_None, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
+from .python cimport items_of_tuple, new_reference, tuple_of
 from .state cimport GROUND, Level, thread_state
 from .vectorcall cimport vectorcall
 

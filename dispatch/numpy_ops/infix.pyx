@@ -150,7 +150,8 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
         except ArgumentError:
             if isinstance(other, OPERANDS) or line_for(other) is not None:
                 raise
-            if apart is not None and is_unlike(other) and self.dtype.kind in "biufc" and not (self.shape == () and is_number(self)):
+            if apart is not None and is_unlike(other) and self.dtype.kind in "biufc" \
+                    and not (self.shape == () and is_number(self)):
                 return apart(self)
             if apart is not None and getattr(type(other), "__array_ufunc__", 0) is not None:
                 TracingError(f"a traced value was compared with {kind_of(other)}, of which NumPy makes an array. Write `is`.")

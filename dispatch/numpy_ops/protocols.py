@@ -263,8 +263,9 @@ def _dlpack(self: Tensor, /, *, stream: Any = None, max_version: Any = None, dl_
     """Refuse to hand the memory on, as `np.asarray` is refused; where it gives a read-only array, and DLPack cannot say so, a copy."""
     array: np.ndarray = np.asarray(self)
     if copy is None and not array.flags.writeable and (max_version is None or max_version[0] < 1):
-        copy = True
-    return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        array, copy = array.copy(), None
+    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return array.__dlpack__(**{name: x for name, x in asked.items() if x is not None})  # NumPy 2.0 knows the stream alone
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:

@@ -67,7 +67,7 @@ def add_to_leaves(roots, seeds, Level level not None, bint keep, bint create_gra
 
 
 def walk_from(Wrapped x not None, gradient):
-    """`x.backward(gradient)`, where that is an array of the layout of `x`, or None and x a number; else False, and do nothing."""
+    """`x.backward(gradient)`, where that is an array laid out as `x`, or None and x a number; else False, and do nothing."""
     cdef tuple layout
     edge = x.kept
     if type(edge) is Leaf:

@@ -77,10 +77,10 @@ cdef class Plan:
     cdef bint lists
     cdef object layout
 
-    def __init__(self, rule, saved, bint lists, Py_ssize_t count, layout):
+    def __init__(self, rule, saved, bint lists, Py_ssize_t number, layout):
         self.rule = None if rule is None else Pull(rule)
         self.kinds, self.places = bytes([kind for kind, _ in saved]), bytes([place for _, place in saved])
-        self.everything = len(saved) > 1 and list(saved) == [(VALUE, i) for i in range(count)]
+        self.everything = len(saved) > 1 and list(saved) == [(VALUE, i) for i in range(number)]
         self.lists, self.layout = lists, layout
 
     cdef object kept(self, Py_ssize_t i, PyObject **values, out):
@@ -99,11 +99,11 @@ cdef class Plan:
             return made if type(x) is list else tuple(made)
         return protected(x)
 
-    cdef object save(self, PyObject **values, Py_ssize_t count, out):
+    cdef object save(self, PyObject **values, Py_ssize_t number, out):
         cdef Py_ssize_t i, n = len(self.kinds)
         cdef tuple found
         if self.everything:
-            return tuple_of(values, count)
+            return tuple_of(values, number)
         if n < 2:
             return self.kept(0, values, out) if n else None
         found = PyTuple_New(n)

@@ -168,16 +168,18 @@ def test_what_reads_a_value_under_no_grad_reads_a_constant(made):
     assert np.array_equal(filled, [0.0, 2.5])
     assert not views[0].flags.writeable, "a write would change a value that a backward has saved"
     assert not views[1].flags.writeable
-    assert all(np.shares_memory(view, dispatch.detach(x)) for view in views)
+    shares = [np.shares_memory(view, dispatch.detach(x)) for view in views]
+    assert shares == [True, True, np.lib.NumpyVersion(np.__version__) >= "2.1.0"]  # before, NumPy reads no version that has read-only memory
 
 
 def test_no_memory_that_dlpack_cannot_call_read_only_is_handed_on():
     x = dispatch.tensor(np.arange(3.0), requires_grad=True)
     with no_grad():
         x.__dlpack__()  # a copy
-        x.__dlpack__(max_version=(1, 0), copy=False)
-        with pytest.raises(BufferError, match="readonly"):
-            x.__dlpack__(copy=False)
+        if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # before, NumPy's arrays take neither
+            x.__dlpack__(max_version=(1, 0), copy=False)
+            with pytest.raises(BufferError, match="readonly"):
+                x.__dlpack__(copy=False)
 
 
 def test_under_no_grad_another_transforms_value_still_refuses():
