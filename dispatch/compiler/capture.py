@@ -45,8 +45,9 @@ class FunctionGraph(NamedTuple):
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to, `beside` the arrays
     whose elements it holds, if it writes. A graph is `repeatable` if nothing has happened where it raises. `wrapped` is whether
     values of transforms were given. `decided` has the numbers of the fixed floats, `as_inputs` is whether captured arrays and
-    floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `catches` is whether the
-    code may catch an exception: one that a traced value raises, and an array does not, would be nobody's to see.
+    floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `doubted` is whether it has to
+    be held against the function first: the code may catch an exception, and one that a traced value raises, and an array does
+    not, would be nobody's to see; or it may write a text, and that of an iterator say has its address.
     """
 
     graph: Graph
@@ -61,7 +62,7 @@ class FunctionGraph(NamedTuple):
     decided: tuple[int, ...]
     as_inputs: bool
     quiet: bool
-    catches: bool
+    doubted: bool
 
 
 class Options(NamedTuple):
@@ -263,7 +264,7 @@ def bound(
         decided=decided,
         as_inputs=as_inputs,
         quiet=quiet,
-        catches=reached.catches,
+        doubted=reached.catches or (reached.writes and not given.wrapped),
     )
 
 

@@ -502,7 +502,7 @@ class Copies:
             return x
         original = self.originals.get(id(x))
         if original is not None:
-            if items_of(x) is not None and type(x) is not tuple:
+            if type(x) is not tuple and opened(original, is_array) is not None:  # a record's copy is of a class of its own
                 raise TracingError(
                     "it returns a container that it was given or refers to, and a graph makes a new one each time."
                 )
