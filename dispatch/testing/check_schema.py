@@ -136,7 +136,7 @@ def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
 def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[bool]) -> None:
     if isinstance(made.error, OutputError):
         _kernel_failed(case, findings, made.error)
-    wrote = made.changed(written) or any(fault[0] == "write" for fault in findings.faults)  # which it may have changed a flag for
+    wrote = made.changed(written) or any(fault[0] == "write" for fault in findings.faults)  # for which it changed a flag
     for name in () if wrote else made.reshaped:
         findings.fault(
             ("reshaped", name),

@@ -66,7 +66,7 @@ def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     buffer = np.empty(size, np.uint8)
     start = guard + before
     start += (_address(a) - _address(buffer) - start) % ALIGNMENT
-    # the elements one after another, from the first on, would be what a kernel reads that takes no strides: one late they are not
+    # of other strides, one element late: a kernel that takes no strides would read the right values from the first on
     late = 0 if a.flags.c_contiguous else a.itemsize
     buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start + late)
     array: Array = np.ndarray(a.shape, a.dtype, buffer, start, a.strides)
