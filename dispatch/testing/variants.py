@@ -2,6 +2,7 @@
 
 Each function yields a description, which is read after "on the sample", and arguments. Arrays inside lists, tuples and
 dicts are changed too; other values stay as they are. A kernel that raises has refused the variant.
+More than 350 lines, since each kind of variant is one function with its example.
 """
 
 import re
