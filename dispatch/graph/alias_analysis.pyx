@@ -11,6 +11,7 @@ from .node cimport Node, collect, maker
 
 from cpython.object cimport PyObject
 
+from ..core import OpOverload
 from ..core.pytree import leaves
 from ..operators.functional_variant import origin_of
 from ..schema.tags import Tag
@@ -56,6 +57,8 @@ cdef bint are_data(object x) except -1:
         return True
     if type(x) is Node:
         return is_data((<Node>x).value)
+    if type(x) is slice or type(x) is OpOverload:   # as is_known says, in a tenth of the time
+        return True
     items = items_of(x)
     if items is None:
         return is_known(x)
