@@ -8,7 +8,7 @@ or 1, never on the other lengths, so a stand-in of a few elements has the same l
     stand_in   one byte, lengths of at most 2, real strides     for nditer, which tells its iteration order
     hollow   elements of no size under the real shape           for NumPy's own shape errors
 
-Every result is cached by the layouts that it depends on.
+Every result is cached by the layouts that it depends on. The file has more than 350 lines, because all stand-ins and what reads them are here.
 """
 
 from collections.abc import Callable, Sequence
