@@ -518,6 +518,47 @@ cdef class OpOverload:
     def __getitem__(self, key):
         raise ArgumentError(f"{self.name}[...] was asked for, and an operator is called: {self.definition.schema.name}(...).")
 
+    # A call was left out: what follows it was written behind the operator.
+    def __add__(self, other):
+        raise left_out(self, "+")
+
+    def __radd__(self, other):
+        raise left_out(self, "+")
+
+    def __sub__(self, other):
+        raise left_out(self, "-")
+
+    def __rsub__(self, other):
+        raise left_out(self, "-")
+
+    def __mul__(self, other):
+        raise left_out(self, "*")
+
+    def __rmul__(self, other):
+        raise left_out(self, "*")
+
+    def __truediv__(self, other):
+        raise left_out(self, "/")
+
+    def __rtruediv__(self, other):
+        raise left_out(self, "/")
+
+    def __matmul__(self, other):
+        raise left_out(self, "@")
+
+    def __rmatmul__(self, other):
+        raise left_out(self, "@")
+
+    def __neg__(self):
+        raise left_out(self, "-")
+
+    def __enter__(self):
+        raise ArgumentError(f"`with` was asked of {self.name}, and an operator is no block: it is called, "
+                            f"{self.definition.schema.name}(...).")
+
+    def __exit__(self, *exception):
+        pass
+
     def unregister(self, registration):
         """Remove a registration. The one that it had replaced runs again.
 
@@ -576,7 +617,7 @@ cdef class OpOverload:
                 return found
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
-        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, self.hooks.names(self))
+        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, ["default", *self.hooks.names(self)])
         raise AttributeError(f"{self.name} has no attribute {name!r}.{advice}")
 
     def __dir__(self):
@@ -595,6 +636,11 @@ cdef class OpOverload:
 
     def __repr__(self):
         return self.hooks.describe(self)
+
+
+cdef left_out(OpOverload op, str sign):
+    return ArgumentError(f"'{sign}' was asked of {op.name} itself, and an operator is called: write {sign} with its result, "
+                         f"{op.definition.schema.name}(...).")
 
 
 # In these a definition may be given that the caller holds; else it is the operator's own, read once.
