@@ -36,7 +36,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError, DefinitionError, kind_of
-from .wrong_calls import instead_of
+from .wrong_calls import instead_of, left_out
 from .tensor import seen_through
 
 cdef extern from *:
@@ -519,45 +519,19 @@ cdef class OpOverload:
         raise ArgumentError(f"{self.name}[...] was asked for, and an operator is called: {self.definition.schema.name}(...).")
 
     # A call was left out: what follows it was written behind the operator.
-    def __add__(self, other):
-        raise left_out(self, "+")
-
-    def __radd__(self, other):
-        raise left_out(self, "+")
-
-    def __sub__(self, other):
-        raise left_out(self, "-")
-
-    def __rsub__(self, other):
-        raise left_out(self, "-")
-
-    def __mul__(self, other):
-        raise left_out(self, "*")
-
-    def __rmul__(self, other):
-        raise left_out(self, "*")
-
-    def __truediv__(self, other):
-        raise left_out(self, "/")
-
-    def __rtruediv__(self, other):
-        raise left_out(self, "/")
-
-    def __matmul__(self, other):
-        raise left_out(self, "@")
-
-    def __rmatmul__(self, other):
-        raise left_out(self, "@")
-
-    def __neg__(self):
-        raise left_out(self, "-")
-
-    def __enter__(self):
-        raise ArgumentError(f"`with` was asked of {self.name}, and an operator is no block: it is called, "
-                            f"{self.definition.schema.name}(...).")
-
-    def __exit__(self, *exception):
-        pass
+    def __add__(self, other): raise left_out(self, "+")
+    def __radd__(self, other): raise left_out(self, "+")
+    def __sub__(self, other): raise left_out(self, "-")
+    def __rsub__(self, other): raise left_out(self, "-")
+    def __mul__(self, other): raise left_out(self, "*")
+    def __rmul__(self, other): raise left_out(self, "*")
+    def __truediv__(self, other): raise left_out(self, "/")
+    def __rtruediv__(self, other): raise left_out(self, "/")
+    def __matmul__(self, other): raise left_out(self, "@")
+    def __rmatmul__(self, other): raise left_out(self, "@")
+    def __neg__(self): raise left_out(self, "-")
+    def __enter__(self): raise left_out(self, "with")
+    def __exit__(self, *exception): pass
 
     def unregister(self, registration):
         """Remove a registration. The one that it had replaced runs again.
@@ -636,11 +610,6 @@ cdef class OpOverload:
 
     def __repr__(self):
         return self.hooks.describe(self)
-
-
-cdef left_out(OpOverload op, str sign):
-    return ArgumentError(f"'{sign}' was asked of {op.name} itself, and an operator is called: write {sign} with its result, "
-                         f"{op.definition.schema.name}(...).")
 
 
 # In these a definition may be given that the caller holds; else it is the operator's own, read once.

@@ -62,6 +62,15 @@ def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known)
 
 
+def left_out(op: Any, sign: str) -> ArgumentError:
+    """What to raise where arithmetic, or a block, was asked of an operator whose call was left out."""
+    call = f"{op.schema.name}(...)"
+    if sign == "with":
+        return ArgumentError(f"`with` was asked of {op.name}, and an operator is no block: it is called, {call}.")
+    said = f"'{sign}' was asked of {op.name} itself, and an operator is called"
+    return ArgumentError(f"{said}: write {sign} with its result, {call}.")
+
+
 def no_key(name: object, known: Iterable[str]) -> str:
     """Return what is said of a name or value that is no dispatch key.
 
@@ -225,9 +234,9 @@ def named_dtype(who: str, name: str) -> Any:
 
     Examples
     --------
-    >>> named_dtype("tensor", "flaot")
+    >>> named_dtype("full", "flaot")
     Traceback (most recent call last):
-    dispatch.errors.ArgumentError: tensor: dtype= is one of NumPy's, and there is none of the name 'flaot'. Did you mean 'float'?
+    dispatch.errors.ArgumentError: full: dtype= is one of NumPy's, and there is none of the name 'flaot'. Did you mean 'float'?
     """
     try:
         return np.dtype(name)

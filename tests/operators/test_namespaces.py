@@ -169,9 +169,11 @@ def test_len_counts_what_iteration_gives_and_truth_loads_nothing():
     loaded = []
     space = Namespace("counted")
     space._load = lambda: loaded.append(space)
-    assert space and not loaded
-    assert len(space) == 0 and loaded == [space]
-    assert ops and len(ops) == sum(map(len, (getattr(ops, name) for name in dir(ops)))) == len(list(ops))
+    assert space
+    assert not loaded
+    assert len(space) == 0
+    assert loaded == [space]
+    assert len(ops) == sum(map(len, (getattr(ops, name) for name in dir(ops)))) == len(list(ops))
 
 
 def test_a_long_list_of_operators_is_cut():
