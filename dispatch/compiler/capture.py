@@ -21,6 +21,7 @@ from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
 from ..layers.functionalize import functionalize
 from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
+from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
 from .conditions import BYTES, READ, Conditions
 from .copies import MAKERS, Copies
@@ -247,7 +248,7 @@ def bound(
     aliases = AliasAnalysis(graph, apart=True)
     written = tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
     for i in written:
-        if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
+        if type(values[i]) is np.ndarray and overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
     conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
     return FunctionGraph(
@@ -321,16 +322,6 @@ def _plain_value(value: Any) -> Any:
 def _at(node: Node) -> str:
     """Return the line of a node as part of a message."""
     return "" if node.source is None else f" in {node.source}"
-
-
-def _overlaps_itself(x: np.ndarray) -> bool:
-    """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
-    taken = x.itemsize
-    for step, n in sorted((abs(step), n) for step, n in zip(x.strides, x.shape, strict=True) if n > 1):
-        if step < taken:
-            return True
-        taken = step * (n - 1) + taken
-    return False
 
 
 def fold_ours(graph: Body, aliases: AliasAnalysis) -> None:
