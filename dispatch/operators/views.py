@@ -272,7 +272,7 @@ def _chain(x: Any) -> list[View]:
 def is_followed(x: Any) -> bool:
     """Whether every value that shares memory with `x` can be made again; one made by an operator that writes cannot."""
     family = family_of(x)
-    return family is None or not any(view.family.op.schema.is_mutable for view in family.alive())
+    return family is None or not any([view.family.op.schema.is_mutable for view in family.alive()])
 
 
 def overlap(x: Any, y: Any) -> bool:
