@@ -3,7 +3,8 @@
 Microseconds of processor time a node, in graphs of 1 000, 10 000, 100 000 and 200 000: the trace, the passes that make the
 graph smaller, the program, the first call as a whole, the same call where another process has left its trace in a folder, and
 the load of a saved graph; and the memory that a compiled function takes, while it is made and afterwards. The same cost at all
-lengths is what linear means.
+lengths is what linear means. Each row is printed when it is there. Above 10 000 nodes the steps are measured of the first
+program alone, and the memory by how far a process of its own grows: `tracemalloc` takes 260 us a node.
 
 Then what a call costs beside the function itself: of three operators on three elements without captures and with ten captured
 numbers, and of what 100 captured arrays and a captured megabyte add.
@@ -14,10 +15,14 @@ numbers, and of what 100 captured arrays and a captured megabyte add.
 """
 
 import gc
+import subprocess
+import sys
 import time
 import timeit
 import tracemalloc
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -31,6 +36,8 @@ from dispatch.layers.functionalize import functionalize
 
 LENGTHS = (1_000, 10_000, 100_000, 200_000)
 REPEATS = 3
+LONG = 10_000  # nodes above which a row is measured once
+STATUS = Path("/proc/self/status")
 COLUMNS = ("trace", "passes", "reinplace", "program", "first call", "from a folder", "save", "load", "KB kept", "KB at most")
 
 Function = Callable[..., Any]
@@ -69,7 +76,7 @@ def writes(n: int) -> Function:
 
     def f(x: Any, y: Any) -> Any:
         x = x + y
-        for _ in range(n // 5):
+        for _ in range(n // 10):
             x[1:] += y[1:]
             x *= 0.5
         return x
@@ -92,21 +99,20 @@ PROGRAMS: dict[str, Callable[[int], Function]] = {
 def main(words: Sequence[str]) -> None:
     """Measure and print."""
     lengths = [n for word in words if (n := int(float(word)))] if words else LENGTHS
-    rows, figures = [], []
-    for name, made in PROGRAMS.items():
-        for length in lengths:
-            nodes, seen = costs(made, length)
-            rows.append((name, table.number(nodes), *[table.number(seen[column]) for column in COLUMNS]))
-            if name == "writes":
-                figures.append(table.Figure(f"first call, writes, a node of {length}", seen["first call"], 40, "us"))
-            if name == "arithmetic":
-                figures.append(table.Figure(f"first call, a node of {length}", seen["first call"], 40, "us"))
-                figures.append(table.Figure(f"first call from a folder, a node of {length}", seen["from a folder"], 40, "us"))
-                figures.append(table.Figure(f"load, a node of {length}", seen["load"], 25, "us"))
-                figures.append(table.Figure(f"memory at most, a node of {length}", seen["KB at most"], 2, "KB"))
+    header, figures = ("us a node", "nodes", *COLUMNS), []
     print(table.machine(["npdispatch", "numpy"]))
     print()
-    print(table.columns(("us a node", "nodes", *COLUMNS), rows))
+    if lengths:
+        print(_line(header))
+    for name in PROGRAMS:
+        for length in lengths:
+            nodes, seen = costs(name, length)
+            print(_line((name, table.number(nodes), *[table.number(seen.get(column)) for column in COLUMNS])), flush=True)
+            figures.append(table.Figure(f"first call, {name}, a node of {length}", seen["first call"], 40, "us"))
+            figures.append(table.Figure(f"memory at most, {name}, a node of {length}", seen.get("KB at most"), 2, "KB"))
+            if "from a folder" in seen:
+                figures.append(table.Figure(f"from a folder, {name}, a node of {length}", seen["from a folder"], 40, "us"))
+                figures.append(table.Figure(f"load, {name}, a node of {length}", seen["load"], 25, "us"))
     print()
     called = {name: (microseconds(f, *args), microseconds(g, *args)) for name, (f, g, args) in calls().items()}
     said = [(name, table.number(eager), table.number(compiled)) for name, (eager, compiled) in called.items()]
@@ -123,36 +129,53 @@ def main(words: Sequence[str]) -> None:
     print(table.verdicts(figures))
 
 
-def costs(made: Callable[[int], Function], length: int) -> tuple[int, dict[str, float]]:
+def _line(cells: Sequence[str]) -> str:
+    """One row, of columns as wide as the header's words."""
+    widths = [max(len(word), 7) + 2 for word in ("nodes", *COLUMNS)]
+    return cells[0].ljust(10) + "".join(cell.rjust(width) for cell, width in zip(cells[1:], widths, strict=True))
+
+
+def arguments(name: str) -> tuple[Any, Any]:
+    """Two arrays for a program."""
+    return (np.ones(3), np.ones(3)) if name == "Lorenz" else (np.linspace(0.5, 1.5, 10), np.ones(10))
+
+
+def costs(name: str, length: int) -> tuple[int, dict[str, float]]:
     """The number of nodes of a program, and what each step costs for one."""
-    x, y = (np.ones(3), np.ones(3)) if made is lorenz else (np.linspace(0.5, 1.5, 10), np.ones(10))
+    made, (x, y) = PROGRAMS[name], arguments(name)
     dispatch.compile(made(100))(x, y)  # what is imported and remembered once
     fastest: dict[str, float] = {}
     nodes = 0
-    for _ in range(REPEATS if length <= 10_000 else 1):
+    for _ in range(REPEATS if length <= LONG else 1):
         f = made(length)
         seen: dict[str, float] = {}
-        graph = timed(seen, "trace", lambda f=f: dispatch.make_fx(functionalize(f), "fake")(x, y))
-        smaller = timed(seen, "passes", lambda g=graph: apply(g, common_subexpressions, constant_folding, dead_code))
-        written = timed(seen, "reinplace", lambda g=smaller: reinplace(g))
-        timed(seen, "program", lambda g=written: program(g))
-        text = timed(seen, "save", lambda g=graph: g.dumps())
-        timed(seen, "load", lambda text=text: Graph.loads(text))
-        nodes = len(graph.nodes)
-        del graph, smaller, written, text
         compiled = dispatch.compile(f, fullgraph=True)
-        timed(seen, "first call", lambda compiled=compiled: compiled(x, y))
+        timed(seen, "first call", partial(compiled, x, y))
         del compiled
-        with TemporaryDirectory() as folder:
-            dispatch.compile(f, fullgraph=True, cache_dir=folder)(x, y)
-            found = dispatch.compile(f, fullgraph=True, cache_dir=folder)
-            timed(seen, "from a folder", lambda found=found: found(x, y))
-            if not found.entries[0].place:
-                raise RuntimeError(f"a trace of {length} nodes was left in {folder}, and was not found again")
+        graph = timed(seen, "trace", partial(dispatch.make_fx(functionalize(f), "fake"), x, y))
+        nodes = len(graph.nodes)
+        if length <= LONG or name == "arithmetic":
+            steps(f, graph, x, y, seen)
+        del graph
         fastest = {key: min(value, fastest.get(key, value)) for key, value in seen.items()}
-    kept, most = memory(made(length), x, y)
+    held = memory(made(length), x, y) if length <= LONG else {"KB at most": resident(name, length)}
     found = {key: value / nodes * 1e6 for key, value in fastest.items()}
-    return nodes, found | {"KB kept": kept / nodes / 1024, "KB at most": most / nodes / 1024}
+    return nodes, found | {key: value / nodes / 1024 for key, value in held.items() if value is not None}
+
+
+def steps(f: Function, graph: Graph, x: Any, y: Any, seen: dict[str, float]) -> None:
+    """Note the seconds of each step after the trace, and of what is done with files."""
+    smaller = timed(seen, "passes", lambda: apply(graph, common_subexpressions, constant_folding, dead_code))
+    written = timed(seen, "reinplace", lambda: reinplace(smaller))
+    timed(seen, "program", lambda: program(written))
+    text = timed(seen, "save", graph.dumps)
+    timed(seen, "load", lambda: Graph.loads(text))
+    with TemporaryDirectory() as folder:
+        dispatch.compile(f, fullgraph=True, cache_dir=folder)(x, y)
+        found = dispatch.compile(f, fullgraph=True, cache_dir=folder)
+        timed(seen, "from a folder", lambda: found(x, y))
+        if not found.entries[0].place:
+            raise RuntimeError(f"a trace of {len(graph.nodes)} nodes was left in {folder}, and was not found again")
 
 
 def calls() -> dict[str, tuple[Function, Function, tuple[Any, ...]]]:
@@ -191,7 +214,7 @@ def timed(seen: dict[str, float], name: str, run: Callable[[], Any]) -> Any:
     return found
 
 
-def memory(f: Function, x: Any, y: Any) -> tuple[int, int]:
+def memory(f: Function, x: Any, y: Any) -> dict[str, float | None]:
     """The bytes that a compiled function holds, and the most that its first call held at once."""
     gc.collect()
     tracemalloc.start()
@@ -201,6 +224,32 @@ def memory(f: Function, x: Any, y: Any) -> tuple[int, int]:
         compiled(x, y)
         gc.collect()
         kept, most = tracemalloc.get_traced_memory()
-        return kept - before, most - before
+        return {"KB kept": kept - before, "KB at most": most - before}
     finally:
         tracemalloc.stop()
+
+
+def resident(name: str, length: int) -> float | None:
+    """By how many bytes a first call lets a process grow, which is begun for it; None where the system has no such count."""
+    said = subprocess.run(
+        [sys.executable, "-c", f"from bench.compile import grown; print(grown({name!r}, {length}))"],
+        stdout=subprocess.PIPE, check=True, text=True,
+    )  # fmt: skip
+    return None if "None" in said.stdout else float(said.stdout)
+
+
+def grown(name: str, length: int) -> int | None:
+    """By how many bytes this process grows in a first call."""
+    if not STATUS.exists():
+        return None
+    f, x, y = PROGRAMS[name](length), *arguments(name)
+    dispatch.compile(PROGRAMS[name](100))(x, y)
+    before = _most_held()
+    dispatch.compile(f, fullgraph=True)(x, y)
+    return _most_held() - before
+
+
+def _most_held() -> int:
+    """The most bytes that this process has held in memory."""
+    lines = STATUS.read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))

@@ -100,14 +100,19 @@ class _Lowering:
         self.slots: dict[Node, Slot] = {}
         self.layouts: dict[Node, Layout | None] = {}
         self._alike: dict[Layout, Layout] = {}  # most values have one of a few
+        self._takes: dict[int, bool] = {}  # by the id of one of these: whether an array of it may take a result
 
     def enter(self, node: Node) -> "_Lowering":
         """Give a value a slot."""
         if node not in self.slots:
             self.slots[node] = Slot(len(self.slots))
-            found = layout(node.value)
-            self.layouts[node] = None if found is None else self._alike.setdefault(found, found)
+            self.layouts[node] = self._layout(node)
         return self
+
+    def _layout(self, node: Node) -> Layout | None:
+        """Return the layout of a value: one object for all that are equal."""
+        found = layout(node.value)
+        return None if found is None else self._alike.setdefault(found, found)
 
     def constants(self, nodes: list[Node]) -> list[tuple[int, Any, bool]]:
         """Return slot and value of each constant, and whether a run gets a copy: where it may write to it, or return it."""
@@ -120,55 +125,64 @@ class _Lowering:
 
     def call(self, node: Node) -> tuple[Any, ...]:
         """Return a call, or an item, as `Program` takes it."""
+        slots = self.slots
         args = self._lowered(node.args, node)
         released = self.done.get(node, ())
         dying = [x for x in released if x is not node]
-        layouts, result, written, form = self._form(node, dying) if node.op is not None else NO_FORM
-        self.enter(node)
+        found = self._layout(node)
+        layouts, result, written, form = NO_FORM if node.op is None else self._form(node, args, found, dying)
+        if node not in slots:
+            slots[node], self.layouts[node] = Slot(len(slots)), found
         return (
             node.op.whole if node.op is not None else None,
             args,
-            -1 if node in released else self.slots[node].number,
+            -1 if node in released else slots[node].number,
             layouts,
             result,
             written,
-            [self.slots[x].number for x in dying],
+            [slots[x].number for x in dying],
             form,
         )
 
     def _lowered(self, args: tuple[Any, ...], at: Node) -> tuple[Any, ...]:
         """Return arguments with slots in place of nodes."""
-        slots = self.slots
+        try:
+            return tuple([x if type(x) in PLAIN else self.slots[x] if type(x) is Node else self._within(x) for x in args])
+        except KeyError as error:
+            x = error.args[0]
+            raise GraphError(f"the node {at} reads {x}, which comes after it or is not in the graph.") from None
 
-        def known(x: Any) -> Any:
-            if type(x) is not Node:
-                return x
-            if x not in slots:
-                raise GraphError(f"the node {at} reads {x}, which comes after it or is not in the graph.")
-            return slots[x]
+    def _within(self, x: Any) -> Any:
+        """Return a container with slots in place of nodes."""
+        return mapped(lambda part: self.slots[part] if type(part) is Node else part, x)
 
-        return tuple([x if type(x) in PLAIN else known(x) if type(x) is Node else mapped(known, x) for x in args])
-
-    def _form(self, node: Node, dying: list[Node]) -> Form:
+    def _form(self, node: Node, lowered: tuple[Any, ...], made: Layout | None, dying: list[Node]) -> Form:
         """Return the plain form of a call, and what a ufunc needs to write its result to an array that dies."""
-        if not all([self.layouts[x] for x in nodes_in(node.args)]):
-            return NO_FORM
+        known = self.layouts
+        for x in nodes_in(node.args):
+            if known[x] is None:
+                return NO_FORM
         found = self.plain_calls.of(node)
         if found is None:
             return NO_FORM
         kernel, function, args, names = found
-        layouts = [self.layouts[x] if type(x) is Node else None for x in args]
-        form = kernel, function, self._lowered(args, node), names, tuple([x and x[0] for x in layouts])
+        layouts = [known[x] if type(x) is Node else None for x in args]
+        lowered = lowered if args is node.args else self._lowered(args, node)
+        form = kernel, function, lowered, names, tuple([None if x is None else x[0] for x in layouts])
         if type(function) is not np.ufunc or function.nout != 1 or function.signature is not None or names:
             return [], None, [], form
-        result = layout(node.value)
-        if result is None or not result[1] or 0 in result[1] or result[0].hasobject:
+        if made is None or not self._may_take(made):
             return [], None, [], form
-        result = self._alike.setdefault(result, result)
-        if result[0].kind == "c" and all([n == 1 for n in result[1]]):  # which NumPy multiplies with other rounding in place
-            return [], None, [], form
-        written = [i for i, x in enumerate(args) if type(x) is Node and layouts[i] == result and x in dying]
-        return layouts, result, written, form
+        return layouts, made, [i for i, x in enumerate(layouts) if x is made and args[i] in dying], form
+
+    def _may_take(self, made: Layout) -> bool:
+        """Whether an array of a layout may take a result; one complex number is multiplied with other rounding in place."""
+        found = self._takes.get(id(made))
+        if found is None:
+            dtype, shape, _ = made
+            alone = dtype.kind == "c" and all([n == 1 for n in shape])
+            found = self._takes[id(made)] = bool(shape) and 0 not in shape and not dtype.hasobject and not alone
+        return found
 
 
 def layout(value: Any) -> Layout | None:

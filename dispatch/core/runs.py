@@ -37,15 +37,19 @@ class Member(NamedTuple):
     args: list[Any]  # of each its slot, or the number as an array
     layouts: Sequence[Layout | None]
     spreads: list[tuple[int, int]]
+    row: int  # numbers of the row that is repeated, 0 for none
     result: Layout
     dying: Sequence[int]
     out: int
 
-    def fits(self, shape: tuple[int, ...], known: dict[int, Layout]) -> bool:
-        """Return whether it has the shape of a run, and takes values for what the run takes them for."""
-        if self.result[1] != shape or self.out in known:
-            return False
-        return all(known.get(x, layout) == layout for x, layout in zip(self.args, self.layouts, strict=True) if type(x) is int)
+
+class Kind(NamedTuple):
+    """What is known of a call by its ufunc, the layouts of its arrays and the classes of its numbers."""
+
+    loop: Loop | None  # None where such a call is in no run
+    spreads: list[tuple[int, int]]
+    row: int
+    held: tuple[Any, ...]  # the layouts, by whose ids a kind is found
 
 
 class Runs:
@@ -63,30 +67,61 @@ class Runs:
         self._shape: tuple[int, ...] = ()
         self._row = 0
         self._loops: dict[Any, Loop | None] = {}
-        self._ordered: dict[Layout, bool] = {}
+        self._kinds: dict[tuple[Any, ...], Kind] = {}
 
     def take(self, call: tuple[Any, ...] | None) -> None:
         """Take the next call: None, or `(ufunc, args, layouts, result, dying, out)` as `Program` takes it.
 
         An argument is a slot with a layout, or a number without one.
         """
-        member = None if call is None else _member(call, self._loops, self._ordered)
+        member = None if call is None or call[0] not in OWN else self._member(call)
         if member is None:
             self.end()
         else:
-            own = max([numbers for _, numbers in member.spreads])
+            own = member.row
             if self._members and (
-                len(self._members) == MOST_CALLS
-                or not member.fits(self._shape, self._known)
-                or (self._row and own and self._row != own)
+                len(self._members) == MOST_CALLS or not self._fits(member) or (self._row and own and self._row != own)
             ):
                 self.end()
             self._members.append(member)
             self._shape, self._row = member.result[1], self._row or own
-            self._known |= {x: layout for x, layout in zip(member.args, member.layouts, strict=True) if layout is not None}
+            for x, layout in zip(member.args, member.layouts, strict=True):
+                if layout is not None:
+                    self._known[x] = layout
             if member.out >= 0:
                 self._known[member.out] = member.result
         self._taken += 1
+
+    def _fits(self, member: Member) -> bool:
+        """Return whether a call has the shape of the run that is open, and takes values for what the run takes them for."""
+        known = self._known
+        if member.result[1] != self._shape or member.out in known:
+            return False
+        for x, layout in zip(member.args, member.layouts, strict=True):
+            if layout is not None and (found := known.get(x, layout)) is not layout and found != layout:
+                return False
+        return True
+
+    def _member(self, call: tuple[Any, ...]) -> Member | None:
+        """Return a call as a member of a run; None where it may be in none. What it finds of dtypes and layouts is kept."""
+        ufunc, args, layouts, result, dying, out = call
+        key = (
+            ufunc,
+            id(result),
+            *[_kind(x) if layout is None else id(layout) for x, layout in zip(args, layouts, strict=True)],
+        )
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = _kind_of(ufunc, args, layouts, result, self._loops)
+        if kind.loop is None:
+            return None
+        given: list[Any] = []
+        for x, layout, wanted in zip(args, layouts, kind.loop.dtypes, strict=False):
+            value = _number(x, wanted) if layout is None else x.number
+            if value is None:
+                return None
+            given.append(value)
+        return Member(ufunc, kind.loop, given, layouts, kind.spreads, kind.row, result, dying, out)
 
     def end(self) -> None:
         """End the run that is open: one call alone is none."""
@@ -96,39 +131,34 @@ class Runs:
             self._members, self._known, self._row = [], {}, 0
 
 
-def _member(call: tuple[Any, ...], loops: dict[Any, Loop | None], ordered: dict[Layout, bool]) -> Member | None:
-    """Return a call as a member of a run; None where it may be in none. What it finds of dtypes and layouts is kept."""
-    ufunc, args, layouts, result, dying, out = call
-    if ufunc not in OWN or len(args) != ufunc.nin or ufunc.nin > MOST_ARGUMENTS:
-        return None
+def _kind_of(
+    ufunc: np.ufunc, args: Sequence[Any], layouts: Sequence[Layout | None], result: Layout, loops: dict[Any, Loop | None]
+) -> Kind:
+    """Return what is known of calls like one."""
+    held = (*layouts, result)
+    none = Kind(None, [], 0, held)
     dtype, shape, strides = result
-    if result not in ordered:
-        ordered[result] = math.prod(shape) > 1 and _is_in_c_order(shape, strides, dtype.itemsize)
-    if not ordered[result]:
-        return None
+    if len(args) != ufunc.nin or ufunc.nin > MOST_ARGUMENTS:
+        return none
+    if math.prod(shape) <= 1 or not _is_in_c_order(shape, strides, dtype.itemsize):
+        return none
     key = (ufunc, *[_kind(x) if layout is None else layout[0] for x, layout in zip(args, layouts, strict=True)])
     if key not in loops:
         loops[key] = None if any(x is None for x in key) else _loop(ufunc, key[1:])  # a dtype equals None
     loop = loops[key]
     if loop is None or not _are_one(loop.dtypes[-1], dtype):
-        return None
-    given: list[Any] = []
+        return none
     spreads: list[tuple[int, int]] = []
-    for x, layout, wanted in zip(args, layouts, loop.dtypes, strict=False):
-        value = _number(x, wanted) if layout is None else x.number
+    for layout, wanted in zip(layouts, loop.dtypes, strict=False):
         if layout is None:
             spread: tuple[int, int] | None = (0, 0)
-        elif layout is result and dtype is wanted:
-            spread = (1, 0)
         else:
             spread = _spread(layout, shape) if _are_one(layout[0], wanted) else None
-        if value is None or spread is None:
-            return None
-        given.append(value)
+        if spread is None:
+            return none
         spreads.append(spread)
-    if len({numbers for _, numbers in spreads if numbers}) > 1:
-        return None
-    return Member(ufunc, loop, given, layouts, spreads, result, dying, out)
+    rows = {numbers for _, numbers in spreads if numbers}
+    return none if len(rows) > 1 else Kind(loop, spreads, max(rows, default=0), held)
 
 
 def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loop | None:
@@ -208,6 +238,7 @@ def _planned(members: list[Member], row: int, layouts: dict[int, Layout]) -> Blo
     where: dict[int, int] = {}  # by slot its place
     blocks: dict[int, int] = {}  # by slot its block
     free: list[int] = []  # blocks that hold nothing
+    spent: list[int] = []  # slots that are given and die in the run
     count = 0
 
     def place(*made: Any) -> int:
@@ -222,11 +253,13 @@ def _planned(members: list[Member], row: int, layouts: dict[int, Layout]) -> Blo
                 continue
             if x not in where:
                 where[x] = place("given", x, layout, along, numbers, ())
+                if x in dies:
+                    spent.append(x)
             operands.append(where[x])
         slots = dict.fromkeys([x for x in member.args if type(x) is int])
         dead = [x for x in slots if x in blocks and dies[x] == s]
         if member.out >= 0 and member.out not in dies:
-            alike = [x for x in dies if x in where and x not in blocks and read[x] <= s and layouts[x] == member.result]
+            alike = [x for x in spent if read[x] <= s and layouts[x] == member.result]
             where[member.out] = place("made", member.out, member.result, 1, 0, tuple([where[x] for x in alike]))
             operands.append(where[member.out])
         else:  # the block of an argument that dies here may take what is of its width

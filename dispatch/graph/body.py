@@ -169,9 +169,7 @@ class Body(Attributes):
     def keep(self, kept: list[Node]) -> None:
         """Remove all nodes but some of the graph's, with the constants among them; nothing else may need these."""
         if len(kept) < len(self.nodes):
-            left = {node.name for node in kept}
-            self.nodes = kept
-            self.constants = {name: x for name, x in self.constants.items() if name in left}
+            self.nodes, self.constants = kept, _of_nodes(self.constants, kept)
 
     def _place(self, node: Node) -> int:
         try:
@@ -202,8 +200,7 @@ class Body(Attributes):
                 there[node] = other
             else:
                 there[node] = there[other]
-        left = {node.name for node in new.nodes}
-        new.constants, new._names = {name: x for name, x in self.constants.items() if name in left}, dict(self._names)  # noqa: SLF001
+        new.constants, new._names = _of_nodes(self.constants, new.nodes), dict(self._names)  # noqa: SLF001
         self._finish(new, there)
         return new
 
@@ -269,6 +266,12 @@ class Body(Attributes):
         """
         for fault in faults(self):
             raise GraphError(f"the graph is inconsistent: {fault}.")
+
+
+def _of_nodes(constants: dict[str, Any], nodes: list[Node]) -> dict[str, Any]:
+    """Return the constants that belong to some nodes."""
+    names = {node.name for node in nodes} if constants else ()
+    return {name: x for name, x in constants.items() if name in names}
 
 
 def faults(body: Body) -> Iterator[str]:

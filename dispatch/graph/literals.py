@@ -235,16 +235,20 @@ class Reader:
                 if name not in self.nodes:
                     raise GraphError(f"no node before it is named {name!r}")
                 return self.nodes[name]
-            case ast.Call(func=ast.Name(id="op"), args=[ast.Constant(value=str() as name)], keywords=[]):
-                if name not in self.operators:
-                    raise GraphError(f"no line before it is about the operator {name}")
-                return self.operators[name]
             case ast.Call(func=ast.Name(id=word), args=args, keywords=[]):
-                if word not in BY_WORD and word not in FAMILIES:
-                    raise GraphError(f"there is no word {word!r}")
-                put = FAMILIES[word] if word in FAMILIES else BY_WORD[word].put
-                return put(*[self.read(item) for item in args])
+                return self.called(word, [self.read(item) for item in args])
         raise GraphError(f"{ast.unparse(tree)[:60]!r} is no value")
+
+    def called(self, word: str, args: list[Any]) -> Any:
+        """Return the value that a word with values in parentheses writes."""
+        if word == "op" and len(args) == 1 and type(args[0]) is str:
+            if args[0] not in self.operators:
+                raise GraphError(f"no line before it is about the operator {args[0]}")
+            return self.operators[args[0]]
+        if word not in BY_WORD and word not in FAMILIES:
+            raise GraphError(f"there is no word {word!r}")
+        put = FAMILIES[word] if word in FAMILIES else BY_WORD[word].put
+        return put(*args)
 
 
 def find_class(name: str) -> type:

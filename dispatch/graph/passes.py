@@ -187,7 +187,7 @@ def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
     found: dict[tuple[Any, ...], Node] = {}  # what was computed
     stands: dict[Node, Node] = {}  # for a node that is left out, the earlier one
     alike = _alike(graph)
-    products = [taken for node in graph.nodes if (taken := _matrices(node))]
+    products = _products(graph)
     spell = Writer(opaque=lambda x: f"object({id(x)})").spell
     kept = []
     for node in graph.nodes:
@@ -229,13 +229,16 @@ def _may_merge(aliases: AliasAnalysis, x: Node, y: Node) -> bool:
     return not (aliases.is_written(x) or aliases.is_written(y) or (aliases.is_seen(x) and aliases.is_seen(y)))
 
 
-def _matrices(node: Node) -> list[Node]:
-    """Return the matrices that a call takes together, if it takes several and is no step from element to element."""
-    if node.op is None or Tag.pointwise in _tags(node):
-        return []
-    arrays = [x for x in nodes_in(node.args) if isinstance(x.value, Metadata) and x.value.dtype.kind in "fc"]
-    found = [x for x in arrays if len(x.value.shape) > 1]
-    return found if len(found) > 1 else []
+def _products(graph: Body) -> list[list[Node]]:
+    """Return the matrices that calls take together, of each call that takes several and is no step from element to element."""
+    matrices = {node for node in graph.nodes if type(x := node.value) is Metadata and len(x.shape) > 1 and x.dtype.kind in "fc"}
+    found = []
+    for node in graph.nodes if matrices else ():
+        if node.op is not None and Tag.pointwise not in node.op.tags:
+            taken = [x for x in nodes_in(node.args) if x in matrices]
+            if len(taken) > 1:
+                found.append(taken)
+    return found
 
 
 def _meet(aliases: AliasAnalysis, x: Node, y: Node, products: list[list[Node]]) -> bool:

@@ -33,7 +33,7 @@ class PlainCalls:
     """Finds the plain calls of one graph; what the operators have is looked up once."""
 
     def __init__(self) -> None:
-        self._found: dict[OpOverload, tuple[Any, Rule | None]] = {}
+        self._found: dict[OpOverload, tuple[Any, Rule | None, bool]] = {}
 
     def of(self, node: Node) -> tuple[Any, Callable[..., Any], tuple[Any, ...], tuple[str, ...]] | None:
         """Return the kernel of a call's operator, and what stands for it: function, arguments, names of the last; or None."""
@@ -42,10 +42,10 @@ class PlainCalls:
         found = self._found.get(op)
         if found is None:
             found = self._found[op] = _rule(op)
-        kernel, rule = found
-        if rule is None:
-            return None
-        made = rule(node.value, *node.args)
+        kernel, rule, itself = found
+        if itself:
+            return kernel, kernel, node.args, ()
+        made = None if rule is None else rule(node.value, *node.args)
         return None if made is None else (kernel, *made)
 
 
@@ -54,14 +54,13 @@ def plain_call(node: Node) -> tuple[Any, Callable[..., Any], tuple[Any, ...], tu
     return PlainCalls().of(node)
 
 
-def _rule(op: OpOverload) -> tuple[Any, Rule | None]:
-    """Return the kernel of an operator, and the rule that counts while it has that."""
+def _rule(op: OpOverload) -> tuple[Any, Rule | None, bool]:
+    """Return the kernel of an operator, the rule that counts while it has that, and whether the kernel is called itself."""
     kernel = kernel_of(op)
     if op.schema.has_residual:
-        return kernel, None
+        return kernel, None, False
     if op.name in PLAIN_RULES:
         known, rule_of = PLAIN_RULES[op.name]
-        return kernel, rule_of(op.schema.name) if kernel is known else None
-    if type(kernel) is np.ufunc and kernel.nin == len(op.schema.arguments) and kernel.nout == 1 and not op.schema.is_mutable:
-        return kernel, lambda out, *args: PlainCall(kernel, args)
-    return kernel, None
+        return kernel, rule_of(op.schema.name) if kernel is known else None, False
+    own = type(kernel) is np.ufunc and kernel.nin == len(op.schema.arguments) and kernel.nout == 1 and not op.schema.is_mutable
+    return kernel, None, own

@@ -30,6 +30,7 @@ from .metadata import Metadata
 from .node import Node, maker, nodes_in
 
 G = TypeVar("G", bound=Body)
+EXACT = frozenset({int, type(None)})  # of which equal ones are the same
 WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
@@ -247,6 +248,11 @@ def _same(a: Any, b: Any) -> bool:
     """Whether two arguments are the same. Symbolic sizes are compared as text, which leaves no guard."""
     if a is b:
         return True
+    kind = type(a)
+    if kind is type(b) and (kind is tuple or kind is list or kind is slice):  # most are: numbers, or nothing
+        parts = [(x.start, x.stop, x.step) if type(x) is slice else x for x in (a, b)]
+        if all([type(part) in EXACT for part in parts[0]]) and all([type(part) in EXACT for part in parts[1]]):
+            return bool(parts[0] == parts[1])
     nodes = [list(map(id, nodes_in(x))) for x in (a, b)]
     return type(a) is type(b) and nodes[0] == nodes[1] and repr(a) == repr(b)
 
@@ -256,7 +262,7 @@ def _alike(a: Node, b: Node, strides: bool = True) -> bool:
     x, y = a.value, b.value
     if type(x) is not Metadata or type(y) is not Metadata or x.dtype != y.dtype or x.device != y.device:
         return False
-    return _same(x.shape, y.shape) and (not strides or _same(_steps(x), _steps(y)))
+    return _same(x.shape, y.shape) and (not strides or _same(x.strides, y.strides) or _same(_steps(x), _steps(y)))
 
 
 def _steps(x: Metadata) -> tuple[Any, ...]:

@@ -3,8 +3,8 @@
     sin = call('np::sin', (x,), array('float64', (3,)))
     split_0 = item(split, 0, array('float64', (3,)))
 
-Their arguments are names of nodes, numbers, texts without escapes, calls of a word without parentheses in them, lists and
-tuples. Whatever is written otherwise is left to the parser, which says what is wrong with it.
+Their arguments are names of nodes, numbers, texts without escapes, `...`, calls of a word, lists and tuples. Whatever is
+written otherwise is left to the parser, which says what is wrong with it.
 """
 
 import re
@@ -17,10 +17,11 @@ from .literals import Reader
 _ARRAY = r"(array\((?:[^()]|\([^()]*\))*\))"
 CALL = re.compile(rf"([A-Za-z_]\w*) = call\('([\w:.]+)', \((.*)\), {_ARRAY}\)", re.ASCII)
 ITEM = re.compile(rf"([A-Za-z_]\w*) = item\(([A-Za-z_]\w*, \d+), {_ARRAY}\)", re.ASCII)
-CONSTANTS = {"None": None, "True": True, "False": False}
+CONSTANTS = {"None": None, "True": True, "False": False, "...": ...}
 ITEMS = re.compile(
-    r"(?P<word>[a-z]+\([^()'\"]*\))|(?P<name>[A-Za-z_]\w*)|(?P<float>-?\d+(?:\.\d+(?:e[+-]\d+)?|e[+-]\d+))|(?P<int>-?(?:0|[1-9]\d{0,18}))"
-    r"|(?P<text>'[^'\\\n]*')|(?P<open>[\[(])|(?P<close>[\])])|(?P<comma>, ?)",
+    r"(?P<word>[a-z]+\([^()'\"]*\))|(?P<name>[A-Za-z_]\w*(?!\w*\()|\.\.\.)"
+    r"|(?P<float>-?\d+(?:\.\d+(?:e[+-]\d+)?|e[+-]\d+))|(?P<int>-?(?:0|[1-9]\d{0,18}))"
+    r"|(?P<text>'[^'\\\n]*')|(?P<open>\[|[a-z]*\()|(?P<close>[\])])|(?P<comma>, ?)",
     re.ASCII,
 )
 
@@ -57,10 +58,19 @@ def items(text: str, reader: Reader) -> list[Any] | None:
         if kind == "comma":
             parted = True
         elif kind == "close":
-            made = stack.pop()
-            if not opened or opened.pop() + token not in ("[]", "()") or (token == ")" and len(made) == 1 and not parted):
-                return None  # one value in parentheses is no tuple
-            stack[-1].append(made if token == "]" else tuple(made))
+            made: Any = stack.pop()
+            start = opened.pop() if opened else ""
+            if start + token == "()":
+                if len(made) == 1 and not parted:
+                    return None  # one value in parentheses is no tuple
+                made = tuple(made)
+            elif start[-1:] + token == "()":
+                made = _called(start[:-1], made, reader)
+                if made is reader:
+                    return None
+            elif start + token != "[]":
+                return None
+            stack[-1].append(made)
             parted = False
         elif not parted:
             return None
@@ -74,6 +84,14 @@ def items(text: str, reader: Reader) -> list[Any] | None:
             stack[-1].append(value)
             parted = False
     return stack[0] if end == len(text) and not opened else None
+
+
+def _called(word: str, args: list[Any], reader: Reader) -> Any:
+    """Return the value of a word with values in parentheses; the reader itself where the parser has to say what is wrong."""
+    try:
+        return reader.called(word, args)
+    except Exception:  # `line` of serialize.py asks first whether all operators are there
+        return reader
 
 
 def _item(kind: str | None, token: str, reader: Reader) -> Any:

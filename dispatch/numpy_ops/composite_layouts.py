@@ -4,15 +4,17 @@ Of a result in C order np.ravel and np.reshape are views, and a write to one sho
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from ..core import OpOverload, Tensor, is_of_registered_class
 from ..core.pytree import arrays, mapped_arrays
 from ..layers.fake import FakeTensor, fake_tensor, memory_of
+from ..operators.prims import astype
 from ..operators.registry import ops
-from ..operators.views import owner_of
+from ..operators.views import is_number, owner_of
 from ..symbolic import guesses, has_zero
-from .result_layouts import Layout, Order, layout_of, order_of_strides, orders_by
+from .result_layouts import Layout, Order, dtypes_by, layout_of, order_of_strides, orders_by
 from .symbolic_layouts import dense
 
 Rule = Callable[..., Any]
@@ -67,6 +69,40 @@ def without_axis(layout: Layout, axis: int) -> Layout:
     """Return the layout of one item along an axis, as of a batch."""
     shape, strides = [part[:axis] + part[axis + 1 :] for part in (layout.shape, layout.strides)]
     return Layout(shape, strides, layout.dtype)
+
+
+def in_byte_order(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
+    """Return the function of a composite, whose results have their bytes in the order in which its kernel gives them.
+
+    The rows that it is made of give the order of the machine; many of NumPy's functions keep that of an argument.
+    """
+    count, names = op.arguments.positional, op.arguments.keyword_names
+    defaults = [default[0] if default else None for default in op.arguments.defaults]
+
+    @wraps(function)  # a layer reads which parameters are keywords
+    def run(*args: Any, **keywords: Any) -> Any:
+        made = function(*args, **keywords)
+        if not any([_is_swapped(x) for x in args]):
+            return made
+        positional = (*args, *defaults[len(args) : count])
+        named = tuple([(name, keywords.get(name, default)) for name, default in zip(names, defaults[count:], strict=True)])
+        kinds = iter(dtypes_by(kernel, item_layout(positional), tuple([(name, item_layout(x)) for name, x in named])))
+
+        def ordered(x: Any) -> Any:
+            kind = next(kinds)
+            swapped = x.dtype.isnative != kind.isnative and (x.shape or not is_number(x))
+            return astype(x, x.dtype.newbyteorder("S")) if swapped else x
+
+        return mapped_arrays(ordered, made)
+
+    return run
+
+
+def _is_swapped(x: Any) -> bool:
+    """Whether an argument, or an array in a list, has its bytes in another order than the machine."""
+    if isinstance(x, (list, tuple)):
+        return any([_is_swapped(item) for item in x])
+    return not getattr(getattr(x, "dtype", None), "isnative", True)
 
 
 def _in_order(x: Any, order: Order) -> Any:

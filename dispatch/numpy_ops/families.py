@@ -43,7 +43,7 @@ from ..operators.prims import define, moveaxis
 from ..operators.registry import note_own_rules, ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
-from .composite_layouts import fake_laid_out, with_layout
+from .composite_layouts import fake_laid_out, in_byte_order, with_layout
 from .infix import closed_where
 from .result_layouts import (
     as_shape,
@@ -367,13 +367,14 @@ def composite(
     Where the function does not end in the very bits of NumPy's own, `numpy` is the kernel for plain arrays: the tape, forward mode
     and vmap run the function, a trace records the row. `laid_out` says that NumPy lays the result out in another way than the
     function does; the shape rule and these layers then ask the kernel how, or the function that it is, on arrays of a few
-    elements: the layout decides what np.ravel makes a view of.
+    elements: the layout decides what np.ravel makes a view of. Where an argument has its bytes swapped they say whether results do.
 
     `closed` has rules by their layers' names, `autograd=` and `jvp=`, that stand in place of the function there: one recorded call
     for many. They need the kernel. With `closed_for`, a function of the call's arguments, they do so only where that is true.
     """
     op = define(f"{namespace}::{text}", function, tags, DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
+    function = function if layout is None else in_byte_order(op, function, layout)
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:
         op.register_at(DispatchKey.CPU, numpy)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core import OpOverload, Tensor
+from ..core import DispatchKey, OpOverload, Tensor
 from ..core.wrong_calls import named_dtype
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
@@ -483,6 +483,22 @@ def size(a: Any, axis: Any = None) -> Any:
     return prod([a.shape[normalize_axis_index(i, len(a.shape))] for i in axes])
 
 
-def truth(found: Any) -> Any:
-    """Return an answer of np.allclose and np.array_equal: a bool, unless it is followed."""
-    return found if isinstance(found, Tensor) else bool(found)
+def of_python(found: Any, cls: type, call: str, instead: str) -> Any:
+    """Return an answer that NumPy gives as a number of Python's, a bool say: as that, unless each item has its own or there is no data.
+
+    A graph has only NumPy's numbers, with which other sums are made: True + True is 2, and of NumPy's it is True.
+    """
+    below = found
+    while isinstance(below, Tensor):
+        if below.key in WITHOUT_ANSWER:
+            return found
+        if below.key == DispatchKey.TRACE:
+            raise UnsupportedError(
+                f"{call} gives Python's {cls.__name__} in NumPy, which a graph cannot work out anew for other arrays. Write {instead}, "
+                "whose result is NumPy's own in a graph as outside; or leave this function out of the trace."
+            )
+        below = below.value
+    return cls(below)
+
+
+WITHOUT_ANSWER = frozenset({DispatchKey.VMAP, DispatchKey.FAKE})

@@ -18,7 +18,7 @@ from ..layers.fake import FakeTensor
 from ..layers.jvp import Pushforward
 from ..operators.prims import define
 from ..operators.registry import ops
-from ..operators.views import is_number
+from ..operators.views import ARRAYS_OF_NO_AXES, is_number
 from ..schema.tags import Tag
 from . import numpy_functions
 from .families import attach_plain_forms, comparison, complete, composite, pointwise, pointwise_rules
@@ -119,12 +119,13 @@ def bessel(name: str, kernel: Any, partial: Any) -> OpOverload:
     def fake(x: Any) -> Any:
         if not isinstance(x, FakeTensor) or x.dtype.kind == "c":
             return kernel(x if not isinstance(x, FakeTensor) else np.zeros(0, x.dtype))  # raises NumPy's own error
-        return elementwise(x.dtype if x.dtype.kind == "f" else np.dtype(np.float64), [x])
+        return elementwise(x.dtype.newbyteorder("=") if x.dtype.kind == "f" else np.dtype(np.float64), [x])
 
     return complete(pointwise_rules(define(f"np::{name}(Tensor x) -> Tensor", kernel, (Tag.pointwise,)), np.sqrt, partial), fake=fake)
 
 
 i0 = bessel("i0", np.i0, lambda x: i1(x))
+ARRAYS_OF_NO_AXES.add(i0)
 i1 = bessel("i1", _i1, lambda x, out: _i1_slope(x, out))
 
 # -- complex numbers -------------------------------------------------------------------------------------------------------------

@@ -239,7 +239,11 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if np.shape(a1) != np.shape(a2):
         return False
     same = pointwise_more.isclose(a1, a2, 0.0, 0.0, True) if equal_nan else pointwise.equal(a1, a2)
-    return flags.truth(statistics.all(same))
+    return flags.of_python(statistics.all(same), bool, "np.array_equal", f"np.all({'np.isclose(a, b, 0, 0, True)' if equal_nan else 'a == b'})")
+
+
+def _allclose(*args: Any, **options: Any) -> Any:
+    return flags.of_python(statistics.all(FUNCTIONS[np.isclose](*args, **options)), bool, "np.allclose", "np.all(np.isclose(a, b))")
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
@@ -358,7 +362,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.isposinf, "x out", pointwise_more.isposinf),
     spelled(np.isneginf, "x out", pointwise_more.isneginf),
     (np.isclose, Entry(pointwise_more.isclose, flags.isclose, 2, 2)),
-    (np.allclose, lambda *args, **options: flags.truth(statistics.all(FUNCTIONS[np.isclose](*args, **options)))),
+    (np.allclose, _allclose),
     (np.array_equal, _array_equal),
     (np.vstack, flags.joined(np.vstack, rearranging.vstack)), (np.hstack, flags.joined(np.hstack, rearranging.hstack)),
     spelled(np.dstack, "tup:arrays", rearranging.dstack),

@@ -277,8 +277,8 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
 
 
 @lru_cache(None, typed=True)
-def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.round(np.zeros((), dtype)).dtype
+def _rounded(dtype: np.dtype[Any], decimals: int) -> np.dtype[Any]:
+    return np.round(np.zeros(1, dtype), decimals).dtype
 
 
 def _keeps_order(x: Any, decimals: int) -> bool:
@@ -305,7 +305,7 @@ def _round(x: Any, decimals: int = 0) -> Any:
 def _fake_round(x: Any, decimals: int) -> Any:
     if not isinstance(x, FakeTensor):
         return np.round(x, decimals)
-    dtype = _rounded(x.dtype)
+    dtype = _rounded(x.dtype, decimals)
     return elementwise(dtype, [x]) if _keeps_order(x, decimals) else fake_copy(x, "A", dtype)
 
 

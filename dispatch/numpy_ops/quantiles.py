@@ -261,10 +261,10 @@ def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims:
     asked = () if weak else q.shape
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")  # np.quantile's own
+    if leaving and has_zero(x.shape):
+        return ops.np.nanmean(x, axis, keepdims=keepdims)  # whatever q and the method are
     if method not in METHODS or len(asked) > 2:
         np.quantile(np.zeros(1), np.zeros((1,) * len(asked)), method=method)  # type: ignore[call-overload] # raises NumPy's own error
-    if leaving and has_zero(x.shape):
-        return ops.np.nanmean(x, axis, keepdims=keepdims)  # whatever q is
     axes, kept, rest = _parted(x, axis)
     if leaving and len(asked) == 2 and len(axes) != 1 and rest:
         raise UnsupportedError(
@@ -293,7 +293,7 @@ def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims:
         found = moveaxis(found, -1, 0)
     if len(asked) != 1 or keepdims:
         found = reshape(found, (*asked, *(kept if keepdims else rest)))
-    return found if found.shape or keepdims else as_number(found)
+    return found if found.shape else getitem(found, Ellipsis) if keepdims else as_number(found)
 
 
 def _as_array(x: Any) -> Any:
@@ -421,7 +421,7 @@ def _nanmedian(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     halves = divide(add(*[where(one, 0.0, x) for x in (low, high)]), 2.0)
     found = _lost(where(one, low, halves), none_but_nan(equal(count, 0)))
     found = reshape(found, kept if keepdims else rest)
-    return found if found.shape or keepdims else as_number(found)
+    return found if found.shape else getitem(found, Ellipsis) if keepdims else as_number(found)
 
 
 nanmedian = composite(

@@ -8,7 +8,7 @@ or 1, never on the other lengths, so a stand-in of a few elements has the same l
     stand_in   one byte, lengths of at most 2, real strides     for nditer, which tells its iteration order
     hollow   elements of no size under the real shape           for NumPy's own shape errors
 
-Every result is cached by the layouts that it depends on.
+Every result is cached by the layouts that it depends on. The file has more than 350 lines, because all stand-ins and what reads them are here.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,10 +62,10 @@ def hollow(shape: Shape) -> Any:
 def small(layout: Any) -> Any:
     """Return zeros, at most 2 along each axis, with strides in the order of the real ones; lists item by item.
 
-    They are contiguous where the real ones are: np.pad and np.delete ask for that, and not for the order.
+    A tuple without arrays stays one, for NumPy takes no list of axes. They are contiguous where the real ones are: np.pad and np.delete ask for that, and not for the order.
     """
     if not isinstance(layout, Layout):
-        return [small(item) for item in layout] if isinstance(layout, tuple) else layout
+        return [small(item) for item in layout] if isinstance(layout, tuple) and _has_layouts(layout) else layout
     itemsize = layout.dtype.itemsize or 1
     long = {abs(stride) for n, stride in zip(layout.shape, layout.strides, strict=True) if n > 1} - {0}
     first = itemsize if seen(layout).flags.forc else 2 * itemsize  # a gap behind each element
@@ -75,6 +75,10 @@ def small(layout: Any) -> Any:
     strides = tuple(steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True))
     reach = 1 + sum(stride // itemsize for stride in strides)
     return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
+
+
+def _has_layouts(x: Any) -> bool:
+    return isinstance(x, Layout) or (isinstance(x, tuple) and any(map(_has_layouts, x)))
 
 
 @lru_cache(REMEMBERED)
@@ -93,12 +97,18 @@ class ByAxis(dict[int, Any]):
 
 def orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[Order]:
     """Return the order of the axes of each result that a kernel gives for such layouts, from a run on arrays of a few elements."""
-    return _orders_by(kernel, *[_guessed(x) for x in (args, keywords)])
+    return [order for order, _ in _results_by(kernel, *[_guessed(x) for x in (args, keywords)])]
+
+
+def dtypes_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[np.dtype[Any]]:
+    """Return the dtype of each result, from the same run."""
+    return [dtype for _, dtype in _results_by(kernel, *[_guessed(x) for x in (args, keywords)])]
 
 
 @lru_cache(REMEMBERED)
-def _orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[Order]:
-    return [order_of(np.asarray(x)) for x in arrays(kernel(*[small(x) for x in args], **dict(keywords)))]
+def _results_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[tuple[Order, np.dtype[Any]]]:
+    made = map(np.asarray, arrays(kernel(*[small(x) for x in args], **dict(keywords))))
+    return [(order_of(x), x.dtype) for x in made]
 
 
 def _guessed(x: Any) -> Any:

@@ -13,7 +13,7 @@ from ..core import OpOverload
 from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.registry import ops
-from ..operators.views import ARRAY
+from ..operators.views import ARRAY, ARRAYS_OF_NO_AXES
 from ..symbolic import is_zero
 from . import numpy_functions
 from .data_dependent import SORTED_OR_NOT, argwhere, unique, unique_all
@@ -64,6 +64,8 @@ isin: OpOverload = row(
     autograd=CONSTANT,
     vmap=_batched_isin,
 )
+
+ARRAYS_OF_NO_AXES.add(isin)
 
 # -- distinct elements -----------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,9 @@ def _of(op: OpOverload, *xs: Any) -> Any:
 
 
 def _spaced_of_few(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    return np.linspace(start, stop, num, endpoint, False, None, axis)  # laid out alike in every dtype, of stand-ins that are 0 too
+    found = np.linspace(start, stop, num, endpoint, False, None, axis)  # laid out alike in every dtype, of stand-ins that are 0 too
+    native = found.dtype.newbyteorder("=")
+    return found.astype(native if dtype is None or np.dtype(dtype).isnative else native.newbyteorder("S"), copy=False)
 
 
 geomspace = composite(

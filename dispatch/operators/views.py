@@ -272,7 +272,7 @@ def _chain(x: Any) -> list[View]:
 def is_followed(x: Any) -> bool:
     """Whether every value that shares memory with `x` can be made again; one made by an operator that writes cannot."""
     family = family_of(x)
-    return family is None or not any(view.family.op.schema.is_mutable for view in family.alive())
+    return family is None or not any([view.family.op.schema.is_mutable for view in family.alive()])
 
 
 def overlap(x: Any, y: Any) -> bool:
@@ -282,6 +282,16 @@ def overlap(x: Any, y: Any) -> bool:
     while isinstance(y, Tensor):
         y = y.value
     return x is not None and y is not None and np.may_share_memory(x, y)
+
+
+def overlaps_itself(x: Any) -> bool:
+    """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
+    taken = x.itemsize
+    for step, n in sorted([(abs(step), n) for step, n in zip(x.strides, x.shape, strict=True) if n > 1]):
+        if step < taken:
+            return True
+        taken = step * (n - 1) + taken
+    return False
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------------

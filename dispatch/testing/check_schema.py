@@ -24,12 +24,13 @@ from .guarded_memory import same_bytes
 from .hidden_state import Orders, Watched
 from .kernel_runs import Run, results, run, written_arrays
 from .report import Findings
-from .variants import ONE, layouts, named, numbers, single_precision, sizes, values
+from .variants import EMPTY, ONE, double_precision, layouts, named, numbers, single_precision, sizes, values
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
 CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
 SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtype
-SIZES = ("with every length one more", f"with length {ONE} ")  # of the sample's; more are tried where shapes are compared
+# of the sample's; more are tried where shapes are compared, which no kernel is without a fake rule
+SIZES = ("with every length one more", f"with length {ONE} ", EMPTY)
 MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
@@ -75,6 +76,8 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         _layouts(case, findings, first, written, options)
         if not findings.faults:  # one cause is said once
             _precision(case, findings, first, written, options)
+    if not findings.faults:
+        _of_floats(case, findings, written)
     _left_out(case, findings, written)
     if not findings.faults:
         _growth(case, findings, written)
@@ -119,7 +122,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
 def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
     if isinstance(error, OutputError):
         text = str(error).removeprefix(f"{case.name}: ")
-        findings.fault("output", text, error)
+        findings.fault("output", f"{text} That is so{case.what} ({case.given()})." if case.what else text, error)
     else:
         findings.fault(
             "kernel",
@@ -133,7 +136,8 @@ def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
 def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[bool]) -> None:
     if isinstance(made.error, OutputError):
         _kernel_failed(case, findings, made.error)
-    for name in () if made.changed(written) else made.reshaped:
+    wrote = made.changed(written) or any(fault[0] == "write" for fault in findings.faults)  # for which it changed a flag
+    for name in () if wrote else made.reshaped:
         findings.fault(
             ("reshaped", name),
             f"the {case.kernel} changes its argument '{name}' itself{case.what}: the shape or the flags of an array, or what "
@@ -412,6 +416,20 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
                     f"the {case.kernel} gives another {name} for the same values {what}: it may take float32 for float64. "
                     "Say which dtype it takes, NDArray[np.float64], or convert: np.asarray(x, np.float64).",
                 )
+
+
+def _of_floats(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Look for writes and aliases where integers are floats: `astype(float, copy=False)` is a copy of integers alone."""
+    for what, args in double_precision(case.args):
+        if any(a.dtype is not None for a in case.op.schema.arguments):
+            return
+        wide = case.with_args(args, f" {what}")
+        made = run(wide, written, readonly=True)
+        findings.runs += 1
+        if isinstance(made.error, AliasError) or not isinstance(made.error, OutputError):  # the hint of a result refuses it
+            _undeclared_writes(wide, findings, made, written)
+        if made.error is None:
+            _aliases(wide, findings, made)
 
 
 def _about(y: Any, x: Any, options: Options, least: float) -> bool:

@@ -66,7 +66,9 @@ def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     buffer = np.empty(size, np.uint8)
     start = guard + before
     start += (_address(a) - _address(buffer) - start) % ALIGNMENT
-    buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start)
+    # of other strides, one element late: a kernel that takes no strides would read the right values from the first on
+    late = 0 if a.flags.c_contiguous else a.itemsize
+    buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start + late)
     array: Array = np.ndarray(a.shape, a.dtype, buffer, start, a.strides)
     with np.errstate(all="ignore"):
         array[...] = a

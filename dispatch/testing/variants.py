@@ -2,6 +2,7 @@
 
 Each function yields a description, which is read after "on the sample", and arguments. Arrays inside lists, tuples and
 dicts are changed too; other values stay as they are. A kernel that raises has refused the variant.
+More than 350 lines, since each kind of variant is one function with its example.
 """
 
 import re
@@ -21,6 +22,7 @@ Variants = Iterator[tuple[str, Arguments]]
 ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
 NARROW = "in single precision"
+WIDE = "in double precision"
 MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
 AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
@@ -258,6 +260,31 @@ def single_precision(args: Arguments) -> Variants:
     if any(x.dtype in narrow for x in arrays_in(args)):
         with np.errstate(all="ignore"):
             yield NARROW, _each(lambda x: x.astype(narrow.get(x.dtype, x.dtype)), args)
+
+
+def double_precision(args: Arguments) -> Variants:
+    """Yield the arguments with float64 for integers, where all arrays are of integers.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [x.dtype.name for _, (x, _) in double_precision((np.arange(3), 2))]
+    ['float64']
+    >>> list(double_precision((np.ones(3), np.arange(3))))
+    []
+    """
+    arrays = arrays_in(args)
+    if arrays and all(x.dtype.kind in "iu" for x in arrays):
+        yield WIDE, _each(lambda x: x.astype(np.float64), args)
 
 
 def permuted(x: Array) -> Array:

@@ -1,18 +1,22 @@
 """Every function of the table, called as NumPy is: the value, dtype, strides, scalar or array, what shares memory, what raises.
 
-The oracle is NumPy's own function on the same plain arrays. `numpy_calls.py` makes the calls.
+The oracle is NumPy's own function on the same plain arrays. `numpy_calls.py` makes the calls. The file has more than 350 lines, because
+plain, tracked, fake and replayed calls are held to the same description of a result.
 """
 
 import re
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dispatch
+from dispatch import FakeTensorMode
 from dispatch.core import Tensor
-from dispatch.errors import ArgumentError, DispatchError, UnsupportedError
+from dispatch.errors import ArgumentError, DispatchError, PerformanceWarning, UnsupportedError
+from dispatch.layers.fake import FakeTensor
 from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, load_rest, spelling_of
 from dispatch.numpy_ops.protocols import _array_ufunc
 from dispatch.numpy_ops.ufunc_keywords import ufunc_with
@@ -263,3 +267,89 @@ def test_a_write_to_a_result_shows_in_the_arguments_where_it_is_a_view() -> None
                     continue  # a view that is read-only
             for x, y in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(x, y, err_msg=str(call))
+
+
+# -- what has no data, and what is replayed ----------------------------------------------------------------------------------
+
+AS_DATA_SAY = {np.linalg.lstsq, np.linalg.eig, np.linalg.eigvals, np.einsum_path}  # a residual by the rank, a real number by the others
+OF_BYTES = {">f8": ">f8", ">i4": ">i4", "c16": ">c16"}
+
+
+def described(x: Any, beside: Any) -> Any:
+    """Dtype with its byte order, shape, and whether it is a number of NumPy's; of what is no array its class."""
+    if type(x) in (bool, int) and isinstance(beside, FakeTensor):  # of which a fake has the dtype
+        x = np.asarray(x)[()]
+    if isinstance(x, (Tensor, np.ndarray, np.generic)):
+        return x.dtype.str, tuple(x.shape), not x.shape and is_number(x)
+    return type(x)
+
+
+def hold_to_numpy(run: Any, dtypes: dict[str, str], every: bool) -> int:
+    """Hold each call of arrays of some dtypes to what NumPy gives, and count them; what is refused in words of ours is no difference."""
+    held = 0
+    for name, function, _ours in TABLE:
+        for call in [] if function in AS_DATA_SAY else calls_of(name, function, every):
+            if call.dtype not in dtypes or call.layout != "C" or call.flags == ("out",):
+                continue
+            call = call._replace(dtype=dtypes[call.dtype])
+            args, keywords, made = call.arguments()
+            expected, error, _ = ran(function, call)
+            if error is not None or not made or any(isinstance(x, Iterator) for x in args):
+                continue
+
+            def called(*xs: Any, call: Any = (function, args, keywords, made)) -> Any:
+                function, args, keywords, made = call
+                by = {id(x): y for x, y in zip(made, xs, strict=True)}
+                return function(*replaced(args, made, lambda x: by[id(x)]), **keywords)
+
+            try:
+                with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                    found = run(called, made)
+            except DispatchError:
+                continue
+            held += 1
+            pairs = list(zip(parts(found), parts(expected), strict=True))
+            assert [described(x, x) for x, _ in pairs] == [described(y, x) for x, y in pairs], call
+    return held
+
+
+def as_fakes(f: Any, made: list[Any]) -> Any:
+    with FakeTensorMode() as mode:
+        return f(*map(mode.from_array, made))
+
+
+def test_a_fake_of_swapped_bytes_is_what_numpy_gives() -> None:
+    assert hold_to_numpy(as_fakes, OF_BYTES, every=True) > 1000
+
+
+def test_a_fake_is_what_numpy_gives() -> None:
+    assert hold_to_numpy(as_fakes, {"f8": "f8", "i4": "i4"}, every=True) > 1000
+
+
+def test_a_tracked_value_of_swapped_bytes_is_what_numpy_gives() -> None:
+    assert hold_to_numpy(lambda f, made: f(*map(taped, made)), OF_BYTES, every=True) > 1000
+
+
+def test_a_graph_gives_numpys_classes() -> None:
+    """`np.array_equal` gave NumPy's bool, and `np.linalg.matrix_rank` of a vector NumPy's int, where NumPy gives Python's."""
+    assert hold_to_numpy(lambda f, made: dispatch.make_fx(f, "fake")(*made)(*made), {"f8": "f8", "i8": "i8"}, every=False) > 500
+
+
+def test_what_numpy_answers_with_a_number_of_pythons_is_refused_in_a_graph() -> None:
+    """True + True is 2, and of NumPy's it is True: a graph with NumPy's gave other sums."""
+    x = np.array([1.0, 2.0])
+    for f, cls, instead in [
+        (lambda x: np.array_equal(x, x), bool, "np.array_equal gives Python's bool in NumPy, which a graph cannot work out anew for other arrays. Write np.all(a == b)"),
+        (lambda x: np.array_equal(x, x, equal_nan=True), bool, "Write np.all(np.isclose(a, b, 0, 0, True))"),
+        (lambda x: np.allclose(x, x), bool, "np.allclose gives Python's bool in NumPy, which a graph cannot work out anew for other arrays. Write np.all(np.isclose(a, b))"),
+        (np.linalg.matrix_rank, int, "np.linalg.matrix_rank of a vector gives Python's int in NumPy, which a graph cannot work out anew for other arrays. Write np.any(A != 0)"),
+    ]:  # fmt: skip
+        for mode in ("real", "fake", "symbolic"):
+            with pytest.raises(UnsupportedError, match=re.escape(instead)):
+                dispatch.make_fx(f, mode)(x)
+        with pytest.warns(PerformanceWarning):
+            assert type(dispatch.compile(f)(x)) is cls
+        assert type(dispatch.functionalize(f)(x)) is cls
+        assert type(dispatch.jvp(f, (x,), (x,))[0]) is cls
+        assert dispatch.vmap(f)(np.stack([x, 2 * x])).tolist() == [f(x), f(2 * x)]
+        assert dispatch.eval_shape(f, x).dtype == np.asarray(f(x)).dtype

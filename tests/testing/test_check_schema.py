@@ -416,3 +416,17 @@ def test_an_argument_that_is_updated_is_no_out_argument():
     ):
         written = kernel.__code__.co_varnames[kernel.__code__.co_argcount - 1]
         opcheck(define(kernel, schema, mutates_args=(written,)), args, test_utils="test_schema")
+
+
+def test_integers_are_tried_as_floats_which_a_kernel_may_hand_back():
+    op = define(lambda x: x.astype(np.float64, copy=False))
+    said = fault(op, (np.arange(3),), "test_schema")
+    assert "returned its input 'x' itself. Return a copy, " in said
+    assert said.endswith(" That is so in double precision (x: float64[3]).")
+    assert not opcheck(define(lambda x: x.astype(np.float64)), (np.arange(3),), test_utils="test_schema").failures
+
+
+def test_an_operator_without_a_fake_rule_is_run_on_nothing():
+    seen = []
+    opcheck(define(lambda x: (seen.append(x.shape), x * 2.0)[1]), (A,), test_utils="test_schema", isolate=False)
+    assert {shape for shape in seen if 0 in shape} == {(0, 3), (2, 0)}

@@ -82,3 +82,12 @@ def test_equal_bytes_tell_what_equality_does_not():
     assert not same_bytes(np.ones(1), np.ones(1, "f4"))
     assert not same_bytes(np.ones(1), np.ones((1, 1)))
     assert same_bytes(np.array([None, 1], object), np.array([None, 1], object))
+
+
+@pytest.mark.parametrize("name", ["reversed", "stepped"])
+def test_who_reads_forward_from_the_first_element_without_strides_does_not_read_the_array(name):
+    x = np.arange(1.0, 3.0)[::-1] if name == "reversed" else np.arange(1.0, 5.0)[::2]
+    array = Guarded(x, writeable=False).array
+    forward = np.lib.stride_tricks.as_strided(array, x.shape, (x.itemsize,))
+    assert forward[0] == x[0]
+    assert forward.tolist() != x.tolist()

@@ -263,11 +263,11 @@ def test_after_a_call_that_hangs_the_other_checks_wait_less(monkeypatch):
     monkeypatch.setattr(operator_checks, "IMPATIENCE", 0.05)
 
     def kernel(x):
-        while not x.size:
+        while len(x) == 67:
             pass
         return x * 2.0
 
     op = define(kernel)
     op.register_fake(like)
     report = opcheck(op, (A,), timeout=0.7, raise_exception=False, test_utils=["test_faketensor", "test_vmap"])
-    assert "did not return within 0.7 s on the sample with length 0" in str(report["test_faketensor"])
+    assert "did not return within 0.7 s on the sample with length 67" in str(report["test_faketensor"])

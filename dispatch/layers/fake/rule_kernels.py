@@ -21,7 +21,7 @@ from .rule_cache import Pure
 from .rule_context import FakeContext
 from .rule_inputs import faked, mode_of
 from .rule_outputs import Results
-from .tensor import FakeTensor, Kept
+from .tensor import FakeTensor, Kept, fake_tensor
 
 FAKE = int(DispatchKey.FAKE)
 
@@ -58,11 +58,13 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
     written = form_of(op.schema).written
 
     def noted(out: Any, args: tuple[Any, ...]) -> Any:
-        """Return the results of a call, of which those that are numbers say so."""
+        """Return the results of a call, of which those that are numbers say so; NumPy has none in another byte order."""
+        swapped = False
         for x in arrays(out):
             if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
                 x.number = gives_number(op, args)
-        return out
+                swapped = swapped or (x.number and not x.dtype.isnative)
+        return mapped(_native, out) if swapped else out
 
     def as_it_is(out: Any, args: tuple[Any, ...]) -> Any:
         """Return the results of a composite, whose operators have said so."""
@@ -72,6 +74,13 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
     return Running(
         op, by_position(op, rule), FakeContext(op), results, as_it_is if composite else noted, taking, devices, written, single
     )
+
+
+def _native(x: Any) -> Any:
+    """Return a number in the byte order of the machine, any other value as it is."""
+    if type(x) is not FakeTensor or not x.number or x.dtype.isnative:
+        return x
+    return fake_tensor((), x.dtype.newbyteorder("="), None, x.device, x.mode, None, True)
 
 
 def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:

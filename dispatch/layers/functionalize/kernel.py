@@ -13,7 +13,7 @@ from ...dispatcher.layer import Kernel
 from ...dispatcher.printing import describe_value
 from ...errors import MutationError
 from ...operators.functional_variant import form_of
-from ...operators.views import base_of, overlap, replace, with_views
+from ...operators.views import base_of, replace, with_views
 from ...schema.tags import Tag
 from ..inplace import Words, check_dicts, check_target, new_values, target_name, targets
 from .run import FUNCTIONALIZE, Functional
@@ -39,23 +39,26 @@ def _state(args: tuple[Any, ...]) -> tuple[Functional, Any]:
 def _reading(op: OpOverload) -> Kernel:
     """Return the kernel of an operator that does not write."""
     whole = op.whole
-
-    def run(state: Functional, off: Any, args: tuple[Any, ...]) -> Any:
-        with off:
-            return whole(*unwrap(args, state.rank))
-
     if not op.schema.is_view:
 
         def kernel(*args: Any) -> Any:
             state, off = _state(args)
-            return state.given(run(state, off, state.lifted(args)))
+            values = unwrap(state.lifted(args), state.rank)
+            with off:
+                out = whole(*values)
+            return state.given(out)
 
         return kernel
 
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
 
-    def viewing(*args: Any) -> Any:
+    def viewing(*args: Any) -> Any:  # `_noted` has lifted them
         state, off = _state(args)
+        values = unwrap(args, state.rank)
+        with off:
+            out = whole(*values)
+        if isinstance(out, Tensor):
+            return state.given(out)
         plain = [x for i in places for x in arrays(args[i]) if isinstance(x, np.ndarray)]
 
         def given(x: Any) -> Any:
@@ -63,7 +66,7 @@ def _reading(op: OpOverload) -> Kernel:
             seen = isinstance(x, np.ndarray) and any(np.may_share_memory(x, y) for y in plain)
             return x if seen else state.given(x)
 
-        return mapped(given, run(state, off, args))
+        return mapped(given, out)
 
     return _noted(op, viewing)
 
@@ -123,14 +126,15 @@ def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], written: li
         outside = state.given_of(base_of(x))
         if outside is None:
             continue
-        name = target_name(op, args, x)
         if Tag.inplace_view in op.tags:
+            name = target_name(op, args, x)
             raise WORDS.refused(
                 op,
                 f"{name} was given to the function that is functionalized, and its shape would change, which cannot be written "
                 "back. Write to a copy: x = x.copy().",
             )
-        if any(other is not outside and overlap(other, outside) for other, _ in state.roots.values()):
+        if state.overlaps(outside):
+            name = target_name(op, args, x)
             raise WORDS.refused(
                 op,
                 f"{name} shares memory with another array that was given to the function that is functionalized, and the write "

@@ -8,7 +8,7 @@ import numpy as np
 from ...core import DispatchKey, Level, Tensor, check_data, device_of, rank_of, wrap
 from ...core.pytree import items_of, mapped, rebuilt
 from ...operators.view_families import View
-from ...operators.views import base_of
+from ...operators.views import base_of, overlap
 from .tensor import FunctionalTensor
 
 FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)
@@ -18,14 +18,17 @@ PLAIN = frozenset({int, float, bool, str, type(None), type(Ellipsis), slice})  #
 class Functional:
     """One run of a functionalized function; the payload of its level, and its mode.
 
-    `roots` has, by id, each array from outside the function, and the tensor that wraps it.
+    `roots` has, by id, each array from outside the function, and the tensor that wraps it; `outside` the arrays by the ids of
+    these tensors. `apart` has the ids of arrays that share no memory with the others, each with how many those were.
     """
 
-    __slots__ = ("level", "roots")
+    __slots__ = ("apart", "level", "outside", "roots")
 
     def __init__(self) -> None:
         self.level = Level("functionalize", self)
         self.roots: dict[int, tuple[Any, FunctionalTensor]] = {}
+        self.outside: dict[int, Any] = {}
+        self.apart: dict[int, int] = {}
 
     @property
     def rank(self) -> int:
@@ -37,6 +40,7 @@ class Functional:
         found = self.roots.get(id(x))
         if found is None:
             found = self.roots[id(x)] = x, wrap(FunctionalTensor, x, self.level)
+            self.outside[id(found[1])] = x
         return found[1]
 
     def entered(self, x: Any) -> Any:
@@ -72,10 +76,16 @@ class Functional:
 
     def given_of(self, x: FunctionalTensor) -> Any:
         """Return the array from outside that a tensor wrapped first; None if there is none."""
-        for outside, root in self.roots.values():
-            if root is x:
-                return outside
-        return None
+        return self.outside.get(id(x))
+
+    def overlaps(self, x: Any) -> bool:
+        """Return whether an array from outside may share memory with another one; of those known before it is asked once."""
+        known = self.apart.get(id(x), 0)
+        if known < len(self.roots):
+            if any(other is not x and overlap(other, x) for other, _ in list(self.roots.values())[known:]):
+                return True
+            self.apart[id(x)] = len(self.roots)
+        return False
 
     def write_back(self) -> None:
         """Write the new values to the arrays from outside."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.linalg import _umath_linalg  # np.linalg.inv raises where np.linalg.cond takes nan
 
-from ...core import Tensor
 from ...layers.autograd import CONSTANT, pullbacks
 from ...layers.fake import fake_tensor
 from ...layers.jvp import pushforwards
@@ -18,6 +17,7 @@ from ...operators.registry import ops
 from ...symbolic import guesses, has_zero
 from .. import numpy_functions
 from ..families import attach_plain_forms, complete, composite, in_front, row
+from ..flags import of_python
 from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
 from ..pointwise import divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
@@ -161,7 +161,7 @@ def numpys_matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol
     if tol is not None and rtol is not None:
         np.linalg.matrix_rank(np.eye(1), 0.0, rtol=0.0)  # raises NumPy's own error
     found = matrix_rank(A, tol, bool(hermitian), rtol=rtol)
-    return int(found) if len(A.shape) < 2 and not isinstance(found, Tensor) else found
+    return found if len(A.shape) > 1 else of_python(found, int, "np.linalg.matrix_rank of a vector", "np.any(A != 0)")
 
 
 FUNCTIONS: dict[Any, Any] = dict([spelled(np.linalg.cond, "x p", cond), (np.linalg.matrix_rank, numpys_matrix_rank)])

@@ -70,7 +70,7 @@ def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result:
 def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
     dtype = np.result_type(*[weak(x) if np.isscalar(x) else x.dtype for x in operands]) if operands else None
     operands = [np.asarray(x)[()] if np.isscalar(x) else x for x in operands]
-    operands = [x if x.dtype == dtype else astype(x, dtype) for x in operands]  # sums are of the common dtype
+    operands = [x if x.dtype == dtype or len(operands) == 1 else astype(x, dtype) for x in operands]  # sums are of the common dtype
     shapes = tuple([tuple(getattr(x, "shape", ())) for x in operands])
     terms, result = read_subscripts(subscripts, shapes)
     sizes: dict[str, int] = {}
