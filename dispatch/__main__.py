@@ -14,8 +14,11 @@ More than 350 lines, for what the tour prints is written here.
 
 import argparse
 import ctypes
+import errno
 import inspect
+import io
 import json
+import math
 import os
 import platform
 import shutil
@@ -55,6 +58,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command with these words, by default those of the shell, and return its exit status."""
     words = sys.argv[1:] if argv is None else argv
     parser = _parser()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a path may have letters that the terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")
     if not words:
         parser.print_help()
         return 0
@@ -64,12 +69,14 @@ def main(argv: list[str] | None = None) -> int:
         print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {known}.", file=sys.stderr)
         return 2
     options = parser.parse_args(words)
-    if options.version:
-        print(f"npdispatch {__version__}, NumPy {np.__version__}, CPython {platform.python_version()}")
-        return 0
     status = 0
     try:
-        status = COMMANDS[options.command](options) or 0
+        if options.version:
+            print(f"npdispatch {__version__}, NumPy {np.__version__}, CPython {platform.python_version()}")
+        else:
+            status = COMMANDS[options.command](options) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (DispatchError, ImportError) as error:
         print(f"npdispatch: {error}", file=sys.stderr)
         return NOT_CHECKED if options.command == "check" else 1
@@ -77,6 +84,12 @@ def main(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be written when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print("npdispatch: there is no space for what it prints. Write it elsewhere.", file=sys.stderr)
+        return NOT_CHECKED
     return status
 
 
@@ -139,6 +152,8 @@ def _check(options: argparse.Namespace) -> int:
     done, status = 0, 0
     if options.samples < 1:
         raise ArgumentError(f"--samples is how many an operator is checked with, at least 1, and was {options.samples}.")
+    if not (math.isfinite(options.timeout) and options.timeout > 0):
+        raise ArgumentError(f"--timeout is how many seconds a call may take, above 0, and was {options.timeout:g}.")
     require, failures = checked_requirements(options.require), Failures(options.failures, known=True)
     aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
     with aside:

@@ -129,6 +129,17 @@ def test_a_line_that_adds_up_may_be_four_ulp_of_its_magnitudes_apart_and_any_oth
             program_lines.follow(made, made.inputs(), [note], "it")
 
 
+@pytest.mark.parametrize(("argument", "ulps", "same"), [("[::-1]", 4, True), ("[::-1]", 5, False), ("", 1, False)])
+def test_a_line_to_which_numpy_gives_other_bits_without_gaps_may_be_four_ulp_apart(argument: str, ulps: int, same: bool) -> None:
+    by_stride = one("v0 = x0 * (1 + 2e-16 * (x0.strides[0] < 0))", f"np.array([1.0, 1.0]){argument}")
+    note = {"v0": by_stride.function()(*by_stride.inputs())[0] + ulps * np.spacing(1.0)}
+    if same:
+        assert program_lines.follow(by_stride, by_stride.inputs(), [note], "it")["v0"].tolist() == note["v0"].tolist()
+    else:
+        with pytest.raises(program_lines.DifferenceError, match="v0 of it: value"):
+            program_lines.follow(by_stride, by_stride.inputs(), [note], "it")
+
+
 def test_the_numbers_of_the_layer_are_written_in_place() -> None:
     line = Line("np.cumsum(x0, out=x0)", "summed writes", "", "x0", True, numpy_grammar.ABSOLUTE)
     made = Program(0, ("np.array([1.0, 2.0, 3.0])",), (Line("v0 = x0[1:]", "indexing", "", "v0", False, ""), line), ("v0",))

@@ -205,6 +205,9 @@ def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
     (["list", "no_such_library"], 1, "npdispatch: No module named 'no_such_library'"),
     (["list", "./no_such_file.py"], 1, "npdispatch: there is no file no_such_file.py."),
     (["list", "json"], 1, "npdispatch: importing json defines no operator."),
+    (["check", "json", "--timeout", "0"], 2, "npdispatch: --timeout is how many seconds a call may take, above 0, and was 0."),
+    (["check", "json", "--timeout", "nan"], 2, "npdispatch: --timeout is how many seconds a call may take, above 0, and was nan."),
+    (["check", "json", "--failures", "/"], 2, "npdispatch: / cannot be read: Is a directory. Name a file of failures."),
 ])  # fmt: skip
 def test_a_wrong_word_is_refused_with_the_right_ones(words, status, said, capsys):
     assert command.main(words) == status
@@ -234,6 +237,30 @@ def test_python_m_dispatch_is_the_same_command_and_ends_quietly_when_the_reader_
     )  # fmt: skip
     assert re.fullmatch(r"\w+::\w+\(.*\) -> .*  \[cpu \| .*\]\n", done.stdout)
     assert done.stderr == ""
+
+
+def test_letters_that_the_terminal_has_not_are_escaped(tmp_path):
+    (tmp_path / "größe.py").write_text(
+        "import numpy as np\nimport dispatch\n"
+        "@dispatch.custom_op('letters::f', mutates_args=())\ndef f(x: np.ndarray) -> np.ndarray: return x + 1\n"
+        "@f.register_fake\ndef _(x): return x + 1\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "dispatch", "explain", "./größe.py::f"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "gr\\xf6\\xdfe.py:" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device here that is full")
+@pytest.mark.parametrize("words", [["--version"], ["list", "np"]])
+def test_where_no_space_is_left_for_what_is_printed_that_is_said(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "dispatch", *words], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "npdispatch: there is no space for what it prints. Write it elsewhere.\n"
 
 
 def test_the_version_is_printed(capsys):

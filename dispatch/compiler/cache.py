@@ -30,7 +30,7 @@ class Entry(Ready):
         self.written = () if traced is None else traced.written
         self.beside = () if traced is None else traced.beside
         self.repeatable = traced is not None and traced.repeatable
-        self.doubted = traced is not None and traced.catches
+        self.doubted = traced is not None and traced.doubted
         self.fallbacks: dict[str, int] = {}
         self.place = self.head = self.unkept = ""
         self.key: Any = None

@@ -21,6 +21,7 @@ from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
 from ..layers.functionalize import functionalize
 from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
+from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
 from .conditions import BYTES, READ, Conditions
 from .copies import MAKERS, Copies
@@ -34,6 +35,7 @@ Captured = Literal["inputs", "compared", "constant"]
 # Warnings that a graph may leave out.
 QUIET = (PerformanceWarning, RedefinitionWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 CLEAR = frozenset({Node, int, float, bool, str, complex, type(None), type(Ellipsis), np.dtype})  # what holds no array
+OF_ARRAYS_ALONE = {name for name in set(dir(np.ndarray)) - set(dir(np.float64)) if name[0] != "_"}  # dot, partition ...
 MOST_COMPARED = 1 << 16  # bytes of captured arrays that are compared where Python decides by their data, 5 us
 
 
@@ -45,8 +47,9 @@ class FunctionGraph(NamedTuple):
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to, `beside` the arrays
     whose elements it holds, if it writes. A graph is `repeatable` if nothing has happened where it raises. `wrapped` is whether
     values of transforms were given. `decided` has the numbers of the fixed floats, `as_inputs` is whether captured arrays and
-    floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `catches` is whether the
-    code may catch an exception: one that a traced value raises, and an array does not, would be nobody's to see.
+    floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `doubted` is whether it
+    has to be held against the function first: the code may catch an exception, and one that a traced value raises, and an array
+    does not, would be nobody's to see; or it may write a text, and that of an iterator say has its address.
     """
 
     graph: Graph
@@ -61,7 +64,7 @@ class FunctionGraph(NamedTuple):
     decided: tuple[int, ...]
     as_inputs: bool
     quiet: bool
-    catches: bool
+    doubted: bool
 
 
 class Options(NamedTuple):
@@ -107,6 +110,9 @@ def walked(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any
     if given.refused:
         raise TracingError(f"{given.refused}.")
     reached = Reached(f, *given.roots, classes=given.classes, texts=given.texts)
+    strange = reached.names & OF_ARRAYS_ALONE
+    if strange and any(isinstance(x, np.generic) for x in given.values):
+        raise TracingError(f"it names .{min(strange)}, of arrays alone, and is given a number. Pass an array.")
     for x in given.values:
         reached.floats.pop(id(x), None)  # one object, that may be two another time
     if reached.tells_apart:
@@ -160,6 +166,9 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     values, paths = call.inputs(as_inputs)
     captured = call.captured()
     held = {} if as_inputs else {id(x): x.copy("K") for x in captured}
+    layouts = {key: layout_of(x) for key, x in held.items()}
+    if held and "resize" in reached.names:
+        raise TracingError("it may resize an array that it refers to, which its memory decides. Pass it as an argument.")
     arrays = [i for i, x in enumerate(values) if type(x) is not float]
     floats = [i for i, x in enumerate(values) if type(x) is float]
     words = placeholders(paths)
@@ -217,7 +226,9 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
             raise error
     if raised_on_the_way:
         raise TracingError(f"NumPy reports {raised_on_the_way[0]} where it computes without inputs, each time that it runs.")
-    if any(x.tobytes() != held[id(x)].tobytes() for x in captured if held):
+    if any(layout_of(held[key]) != was for key, was in layouts.items()) or any(
+        x.tobytes() != held[id(x)].tobytes() for x in captured if held
+    ):
         raise TracingError(
             "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
         )
@@ -247,7 +258,7 @@ def bound(
     aliases = AliasAnalysis(graph, apart=True)
     written = tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
     for i in written:
-        if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
+        if type(values[i]) is np.ndarray and overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
     conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
     return FunctionGraph(
@@ -263,7 +274,7 @@ def bound(
         decided=decided,
         as_inputs=as_inputs,
         quiet=quiet,
-        catches=reached.catches,
+        doubted=reached.catches or (reached.writes and not given.wrapped),
     )
 
 
@@ -323,14 +334,9 @@ def _at(node: Node) -> str:
     return "" if node.source is None else f" in {node.source}"
 
 
-def _overlaps_itself(x: np.ndarray) -> bool:
-    """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
-    taken = x.itemsize
-    for step, n in sorted((abs(step), n) for step, n in zip(x.strides, x.shape, strict=True) if n > 1):
-        if step < taken:
-            return True
-        taken = step * (n - 1) + taken
-    return False
+def layout_of(x: np.ndarray) -> tuple[Any, ...]:
+    """Return what an array says of itself, which code may assign to."""
+    return x.dtype, x.shape, x.strides
 
 
 def fold_ours(graph: Body, aliases: AliasAnalysis) -> None:

@@ -75,6 +75,13 @@ DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 _ERRORS = umath._extobj_contextvar  # noqa: SLF001  what np.errstate and np.seterr set; np.geterr() takes 1.3 us
 _PRINTED: Any = getattr(arrayprint, "format_options", None)  # what np.set_printoptions sets; np.get_printoptions() takes 2 us
 _quiet: list[Any] = [None]  # one of its values that asks for no more than warnings
+CALLS_BY_LOAD_ATTR = sys.version_info >= (3, 12)  # whose last bit says then whether a method is called
+METHODS_IN_C = frozenset(  # of what a trace has a copy of
+    name
+    for cls in (object, list, tuple, dict, set, collections.deque, collections.OrderedDict, functools.partial)
+    for name in dir(cls)
+    if type(getattr(cls, name)) in (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
+)
 MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
 
 
@@ -101,17 +108,23 @@ class Code(NamedTuple):
     tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
     writes: bool  # whether it may write a value as text
     sets: bool  # whether it may make a set
+    taken: frozenset[tuple[str, str]]  # the attributes that it takes without calling them at once, after the global before each
+    puts: frozenset[str]  # the attributes that it assigns to
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
 def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kind of step
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
+    taken: set[tuple[str, str]] = set()
+    puts: set[str] = set()
+    before = ""  # the global that was loaded just before
     decides, refused, catches, tells_apart, writes, sets = False, "", False, False, False, False
     constant = False  # whether None, True or the like was loaded just before
     generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
         name = step.opname
+        before, known = (step.argval if name == "LOAD_GLOBAL" else ""), before
         if name == "IS_OP":
             tells_apart |= not constant
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
@@ -122,6 +135,10 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             found["imports"].add(step.argval)
         elif name in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
             found["attributes"].add(step.argval)
+            if name == "LOAD_ATTR" and not (CALLS_BY_LOAD_ATTR and step.arg is not None and step.arg & 1):
+                taken.add((known, step.argval))
+            elif name == "STORE_ATTR":
+                puts.add(step.argval)
         elif name.startswith(("FORMAT_", "CONVERT_VALUE")):
             writes = True
         elif name in ("BUILD_SET", "SET_ADD", "SET_UPDATE"):
@@ -144,13 +161,16 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             tells_apart |= inner.tells_apart
             writes |= inner.writes
             sets |= inner.sets
+            taken |= inner.taken
+            puts |= inner.puts
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
             writes |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets)
+    also = frozenset(taken), frozenset(puts)
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets, *also)
 
 
 class Reached:
@@ -174,6 +194,8 @@ class Reached:
     def __init__(self, *roots: Any, classes: Iterable[type] = (), texts: Iterable[str] = ()) -> None:
         self.names: set[str] = set()
         self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
+        self._taken: set[str] = set()
+        self._put: set[str] = set()  # what code assigns to, fields of records too
         self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = self.writes = self.sets = False
         state: Any = None
         while True:
@@ -199,6 +221,12 @@ class Reached:
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
         if strange:
             self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
+        bound = sorted((self._taken & METHODS_IN_C) - self._owned - self._put) if self.writes or self.sets else []
+        if bound:
+            self._refuse(
+                f"it takes .{bound[0]} without calling it, where it may write a text or make a set, and a method in C is "
+                "written and hashed by the address of what it belongs to"
+            )
         for number in self._unbound:  # one object in a tuple, too, which keeps it when another place gets another
             self.floats.pop(number, None)
         if len(self.floats) > MOST_FLOATS or self.decides or self.tells_apart:
@@ -218,6 +246,8 @@ class Reached:
                 self._refuse(f"it refers to {path}, a dtype with metadata")
             self._note(READ, x, fields, fields(x), path)  # their names can be changed
         if is_plain(x):
+            if cls is str:
+                self.texts.add(x)
             if isinstance(x, np.ufunc) and set("".join(x.types)) <= set("O->"):
                 self._refuse(f"it calls {path}, a ufunc of Python code")
             return
@@ -367,8 +397,10 @@ class Reached:
         if code.writes or (TEXTS | WRITING) & code.attributes:
             self._printed()
         self.sets |= code.sets
+        self._taken |= {name for of, name in code.taken if not isinstance(f.__globals__.get(of), types.ModuleType)}
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self.names |= code.attributes
+        self._put |= code.puts
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
             self.names |= code.texts  # of a module's attributes these alone are found, getattr(np, "unstack") say
@@ -573,7 +605,9 @@ class Reached:
         hostile = HOSTILE_METHODS & d.keys()
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
-        self.names |= set(getattr(cls, "__dataclass_fields__", ()))
+        named = set(getattr(cls, "__dataclass_fields__", ()))
+        self.names |= named
+        self._put |= named
         if self.fields and "__dataclass_fields__" in d:
             self.visit(d["__dataclass_fields__"], f"{cls.__name__}.__dataclass_fields__")
         if issubclass(cls, tuple) and "_fields" in d:  # its methods ask for these

@@ -125,9 +125,10 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
                 stack.enter_context(Without(guard))
         given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
         static = tracing_mode == "fake"  # where only a size that depends on data is a symbol
-        yield stack.enter_context(
-            given or FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=static)
-        )
+        if given is None:
+            made = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=static)
+            stack.callback(made._memo.forget)  # noqa: SLF001
+        yield stack.enter_context(given or made)
 
 
 def _settle(graph: Graph, env: Any) -> None:

@@ -78,7 +78,8 @@ def _fake_getitem(x: Any, index: Any, arrays: Any) -> Any:
     check_places(x.shape, items)
     found = indexed(Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(items)]))
     base = x if _is_view(x, items) else None
-    return fake_tensor(found.shape, x.dtype, found.strides, x.device, x.mode, base)
+    number = base is None and not found.shape  # which NumPy gives in the machine's byte order, whatever that of the array
+    return fake_tensor(found.shape, x.dtype.newbyteorder("=") if number else x.dtype, found.strides, x.device, x.mode, base)
 
 
 def _is_view(x: FakeTensor, index: Any) -> bool:

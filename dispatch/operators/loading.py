@@ -45,14 +45,22 @@ def load(module: str) -> str:
     Traceback (most recent call last):
     ImportError: there is no file nothing.py.
     """
-    path, home = (Path(module) if is_file(module) else None), os.getcwd()
+    if not module.strip() or "::" in module or (module.startswith(".") and not is_file(module)):
+        named = f"{module!r} names an operator, and" if "::" in module else f"{module!r} names no module:"
+        raise ImportError(f"{named} the name of a module is asked for, mylib.kernels, or a file, ./kernels.py.")
+    try:
+        path, home = (Path(module) if is_file(module) else None), os.getcwd()
+    except FileNotFoundError:
+        raise ImportError("the working directory is there no more. Change to one that is.") from None
     if path is not None and (path / "__init__.py").is_file():
         folder = path.resolve()
         path, home, module = None, str(folder.parent), folder.name
     if path is not None and path.is_dir():
         raise ImportError(f"{module} is a folder without an __init__.py, so no package. Name a file in it: {path / 'f.py'}.")
     if path is not None and not path.is_file():
-        raise ImportError(f"there is no file {path}.")
+        meant = path.with_name(f"{path.name}.py")
+        advice = f" Did you mean ./{meant}?" if path.name and meant.is_file() else ""
+        raise ImportError(f"there is no file {path}.{advice}")
     if path is not None and path.suffix != ".py":
         raise ImportError(f"{path} is no file of Python, whose name ends in .py.")
     sys.path.insert(0, home)
@@ -61,15 +69,25 @@ def load(module: str) -> str:
     except ModuleNotFoundError as error:
         if error.name == module and Path(f"{module}.py").exists():
             raise ImportError(f"there is no module {module!r}. For the file write ./{module}.py.") from None
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise _raised(module, error) from error
+    except (DispatchError, KeyboardInterrupt):
         raise
-    except DispatchError:
-        raise
-    except (Exception, SystemExit) as error:
-        at = "" if isinstance(error, SyntaxError) else raised_at(error)  # whose words have its line
-        text = f"importing {module} raised {type(error).__name__}: {error}" + (f"\n    {at}" if at else "")
-        raise ImportError(text) from error
+    except BaseException as error:  # SystemExit, and classes of the module's own
+        raise _raised(module, error) from error
     finally:
         sys.path.pop(0)
+
+
+def _raised(module: str, error: BaseException) -> ImportError:
+    """Return what is raised where importing a module did."""
+    at = "" if isinstance(error, SyntaxError) else raised_at(error)  # whose words have its line
+    try:
+        said = f"{type(error).__name__}: {error}"
+    except Exception as other:
+        said = f"{type(error).__name__}, whose __str__ raises {type(other).__name__}"
+    return ImportError(f"importing {module} raised {said}" + (f"\n    {at}" if at else ""))
 
 
 def _run_file(file: Path) -> str:

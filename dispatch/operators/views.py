@@ -291,6 +291,16 @@ def has_data(x: Any) -> bool:
     return x is not None
 
 
+def overlaps_itself(x: Any) -> bool:
+    """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
+    taken = x.itemsize
+    for step, n in sorted([(abs(step), n) for step, n in zip(x.strides, x.shape, strict=True) if n > 1]):
+        if step < taken:
+            return True
+        taken = step * (n - 1) + taken
+    return False
+
+
 # -- writing ---------------------------------------------------------------------------------------------------------------
 
 

@@ -93,6 +93,8 @@ class Failures:
                 with open(self.path, encoding="utf-8") as file:
                     self.data = json.load(file)["data"]
                 entries = [(op, test, e["status"]) for op, tests in self.data.items() for test, e in tests.items()]
+            except OSError as error:  # a folder, or what may not be read
+                raise DefinitionError(f"{self.path} cannot be read: {error.strerror}. Name a file of failures.") from None
             except (ValueError, KeyError, TypeError, AttributeError):
                 shape = "{'data': {op: {test: {'status': ...}}}}"
                 raise DefinitionError(f"{self.path} is no file of failures: {shape}.") from None

@@ -16,6 +16,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -1182,3 +1183,84 @@ def test_a_generator_may_be_named_and_a_function_asked_for_by_a_text():
         compiled(x, train=True)
     windows = dispatch.compile(lambda a: np.lib.stride_tricks.sliding_window_view(a, 2) * 2, fullgraph=True)
     assert same(windows(x), np.lib.stride_tricks.sliding_window_view(x, 2) * 2)
+
+
+# -- records, numbers and answers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inside", [lambda r: r, lambda r: (r, 1.0), lambda r: [r]], ids=["alone", "in a tuple", "in a list"])
+def test_a_record_that_is_returned_is_the_one_that_it_refers_to(inside):
+    held = Cfg(w=np.ones(3))
+    f = dispatch.compile(lambda a: inside(held))
+    with pytest.warns(PerformanceWarning, match="returns a container that it was given or refers to"):
+        found = f(x)
+    for out in (found, f(x)):
+        record = out if type(out) is Cfg else out[0]
+        assert record is held
+        assert record.w is held.w
+
+
+@pytest.mark.parametrize("read", ["s / g", "s * g", "s < g", "s == g", "divmod(s, g)", "s // g", "g // s", "s ** g", "(s - g, s % g)", "s + g + s"])
+def test_a_float_beside_a_number_of_numpys_gives_one_of_numpys(read):
+    f = eval(f"lambda s: {read}", {"g": np.float64(2)})
+    compiled = dispatch.compile(f, fullgraph=True)
+    for s in (1.5, 2.0, 1.5):
+        expected, found = f(s), compiled(s)
+        assert same(found, expected)
+
+
+@pytest.mark.parametrize("ask", [np.allclose, np.array_equal])
+def test_what_answers_with_a_bool_of_pythons_is_refused(ask):
+    """Two of them have the sum 2, and two of NumPy's have True."""
+    f = dispatch.compile(lambda a: ask(a, a) + ask(a, a))
+    with pytest.warns(PerformanceWarning, match=rf"np\.{ask.__name__} gives a bool of Python's, .* Write np\.all\(np\.isclose\(x, y\)\)"):
+        assert type(f(x)) is int
+    assert f(x) == 2
+
+
+@pytest.mark.parametrize("name", ["dot", "partition", "argpartition"])
+def test_a_number_has_no_method_that_arrays_alone_have(name):
+    f = dispatch.compile(eval(f"lambda a: a.{name}(1)"))
+    with pytest.raises(AttributeError):
+        f(np.float64(2))
+    with pytest.raises(dispatch.errors.TracingError, match=rf"it names \.{name}, of arrays alone, and is given a number\. Pass an array"):
+        dispatch.compile(eval(f"lambda a: a.{name}(1)"), fullgraph=True)(np.float64(2))
+
+
+@pytest.mark.parametrize("number", ["a[0]", "a.T[0]", "np.take(a, 1)", "list(a)[0]", "a[np.int64(0)]", "a.copy()[0].reshape(())", "a.reshape(1, 3)[0, 0]"])
+def test_a_number_of_an_array_is_in_the_machines_byte_order(number):
+    scope = {"np": np}
+    f = eval(f"lambda a: (({number}).dtype.str, np.full(2, {number}), np.zeros_like({number}))", scope)
+    for order in "><":
+        a = x.astype(f"{order}f8")
+        found, expected = dispatch.compile(f, fullgraph=True)(a), f(a)
+        assert found[0] == expected[0]
+        assert [y.dtype.str for y in found[1:]] == [y.dtype.str for y in expected[1:]]
+
+
+def test_an_array_can_be_resized_after_a_trace_was_refused():
+    held = np.array(2.0)
+
+    def f(a):
+        held.resize(3, refcheck=False)
+        return held * a
+
+    with pytest.warns(PerformanceWarning, match="changes the size of an array in place"):
+        found = dispatch.compile(f)(x)
+    assert np.array_equal(found, [2.0, 0.0, 0.0])
+    assert not weakref.getweakrefs(held)
+
+
+def test_a_resize_that_changes_nothing_raises_where_memory_says_so():
+    held = np.arange(6.0)[::2]
+    f = dispatch.compile(lambda a: (held.resize(3, refcheck=False), a)[1])
+    with pytest.raises(ValueError, match="single-segment"):
+        f(x)
+
+
+def test_a_function_is_asked_for_by_a_text_in_a_container():
+    config = {"model": {"act": "tanh", "more": ["sin"]}}
+    f = dispatch.compile(lambda a: getattr(np, config["model"]["act"])(a) + getattr(np, config["model"]["more"][0])(a), fullgraph=True)
+    for name in ("tanh", "cos", "tanh"):
+        config["model"]["act"] = name
+        assert same(f(x), getattr(np, name)(x) + np.sin(x))

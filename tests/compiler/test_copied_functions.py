@@ -1,5 +1,7 @@
 """What a text or a set of a trace may not be made of: functions, methods, classes and modules, whose copies have other addresses."""
 
+import collections
+import dataclasses
 import functools
 import types
 import warnings
@@ -27,6 +29,11 @@ class Layer:
         return a * 2
 
     width = property(lambda self: 3)
+
+
+@dataclasses.dataclass
+class Counts:
+    count: int
 
 
 layer, other = Layer(), Layer()
@@ -107,3 +114,44 @@ def test_a_function_that_is_changed_by_a_call_is_found():
 
     with pytest.raises(TracingError, match="it changes"):
         dispatch.compile(counted, fullgraph=True)(x)
+
+
+held, pairs, last = [1.0], {"k": 2.0}, collections.deque([1.0])
+TAKEN = {
+    "a list's": lambda a: a * len(str(held.append)),
+    "a dict's": lambda a: a * len(f"{pairs.get}"),
+    "a deque's": lambda a: a * len("{}".format(last.append)),  # noqa: UP032
+    "in a list": lambda a: a * len(repr([held.append])),
+    "in a set": lambda a: a * len({held.append, pairs.get}),
+    "of a partial": lambda a: a * len(str(functools.partial(plus, 1).__call__)),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_method_in_c_beside_a_text_or_a_set_is_refused(name):
+    said = r"it takes \.\w+ without calling it, where it may write a text or make a set, and a method in C .* by the address"
+    with pytest.raises(TracingError, match=said):
+        dispatch.compile(TAKEN[name], fullgraph=True)(x)
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        lambda a: np.add.reduce(a) * len(f"{held.count(1.0)}") + pairs.get("k"),  # it calls them, and np.add is no method
+        lambda a: a * max(pairs, key=pairs.get).__len__(),  # no text
+        lambda a: a * Counts(3).count * len(str(1)),  # a field of that name
+    ],
+)
+def test_a_method_in_c_is_used_where_nothing_writes_it(used):
+    assert np.array_equal(dispatch.compile(used, fullgraph=True)(x), used(x))
+
+
+def test_what_may_write_a_text_is_held_against_the_function_once():
+    compiled = dispatch.compile(lambda a: a * int(str(iter(held))[-6:-1], 16))
+    with pytest.warns(dispatch.errors.PerformanceWarning, match="its graph does not give what it gives, to the bit"):
+        compiled(x)
+    fine = dispatch.compile(lambda a: a * len(f"{a.shape}"), fullgraph=True)
+    fine.explain(x)
+    assert fine.entries[0].doubted
+    assert np.array_equal(fine(x), x * 4)
+    assert not fine.entries[0].doubted

@@ -83,6 +83,18 @@ def test_nothing_is_defined_for_being_listed():
         (".", None, ". is a folder without an __init__.py, so no package. Name a file in it: f.py."),
         ("./loaded_notes.txt", "", "loaded_notes.txt is no file of Python, whose name ends in .py."),
         ("loaded_nowhere", None, "No module named 'loaded_nowhere'"),
+        ("loaded_nowhere.part", None, "No module named 'loaded_nowhere'"),
+        ("./loaded_needy.py", "import loaded_nowhere\n", "importing ./loaded_needy.py raised ModuleNotFoundError: No module named 'loaded_nowhere'"),
+        ("./loaded_odd.py", "class Odd(BaseException): pass\nraise Odd('odd')\n", "importing ./loaded_odd.py raised Odd: odd\n"),
+        (
+            "./loaded_mute.py",
+            "class Mute(Exception):\n    def __str__(self): return 1 / 0\nraise Mute\n",
+            "importing ./loaded_mute.py raised Mute, whose __str__ raises ZeroDivisionError\n",
+        ),
+        ("./loaded_suffix", "", "there is no file loaded_suffix. Did you mean ./loaded_suffix.py?"),
+        ("", None, "'' names no module: the name of a module is asked for, mylib.kernels, or a file, ./kernels.py."),
+        (".loaded", None, "'.loaded' names no module: the name of a module is asked for, mylib.kernels, or a file, ./kernels.py."),
+        ("./k.py::f", None, "'./k.py::f' names an operator, and the name of a module is asked for, mylib.kernels, or a file, ./kernels.py."),
     ],
 )
 def test_what_cannot_be_imported_says_why(folder, monkeypatch, module, text, said):
@@ -96,6 +108,21 @@ def test_what_cannot_be_imported_says_why(folder, monkeypatch, module, text, sai
     with pytest.raises(ImportError, match=re.escape(said)):
         load(module)
     assert "loaded_bad" not in sys.modules
+
+
+def test_an_interrupt_while_a_module_is_imported_is_one(folder):
+    (folder / "loaded_interrupt.py").write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        load("./loaded_interrupt.py")
+
+
+def test_a_working_directory_that_was_removed_is_told(folder, monkeypatch):
+    gone = folder / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ImportError, match=r"^the working directory is there no more\. Change to one that is\.$"):
+        load("json")
 
 
 def test_a_module_without_operators_is_refused():

@@ -39,6 +39,10 @@ class Memo:
         entry = self._entries.get(id(a))
         return entry[2]() if entry is not None and entry[0]() is a and entry[1] == layout else None
 
+    def forget(self) -> None:
+        """Forget all arrays: a mode that an exception keeps alive would refer weakly to them, and nobody could resize them."""
+        self._entries.clear()
+
     def keep(self, a: Any, layout: tuple[Any, ...], fake: FakeTensor, *, hold: bool) -> None:
         """Keep a fake as long as other code refers to it; with `hold`, as long as the array exists."""
         entries, key = self._entries, id(a)

@@ -1,5 +1,6 @@
 """TracedNumber: a Python float that is an input of a graph, and says whether anything but operators has read it."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ KEPT = frozenset(
     "__new__ __init__ __getattribute__ __setattr__ __delattr__ __class__ __doc__ __init_subclass__ __subclasshook__ __dir__ "
     "__getformat__ __setformat__ __reduce__ __reduce_ex__ __sizeof__ __getnewargs__ __getstate__ fromhex from_number".split()
 )
+
+
+OPERATORS: dict[str, Any] = {"__divmod__": divmod} | {
+    f"__{name}__": getattr(operator, f"__{name}__")
+    for name in "add sub mul truediv floordiv mod pow lt le gt ge eq ne".split()
+}
 
 
 class TracedNumber(float):
@@ -56,7 +63,11 @@ def plain(x: Any) -> Any:
 
 
 def _reading(name: str, method: Any) -> Any:
+    beside: Any = OPERATORS.get(name)
+
     def reading(self: TracedNumber, *args: Any) -> Any:
+        if beside is not None and args and isinstance(args[0], np.float64):  # a float too, and asked before a float is
+            return beside(plain(self), *args)
         found = method(self, *args)
         if found is not NotImplemented or isinstance(args[0], (complex, np.generic)):  # else the other is asked, an array say
             self.used = True
