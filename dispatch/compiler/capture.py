@@ -21,6 +21,7 @@ from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
 from ..layers.functionalize import functionalize
 from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
+from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
 from .conditions import BYTES, CELL, DICT, ITEM, READ, Conditions
 from .copies import MAKERS, Copies
@@ -259,7 +260,7 @@ def bound(
     aliases = AliasAnalysis(graph, apart=True)
     written = tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
     for i in written:
-        if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
+        if type(values[i]) is np.ndarray and overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
     conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
     return FunctionGraph(
@@ -349,16 +350,6 @@ def integers_of(guards: list[Guard]) -> Iterator[tuple[str, int]]:
 def layout_of(x: np.ndarray) -> tuple[Any, ...]:
     """Return what an array says of itself, which code may assign to."""
     return x.dtype, x.shape, x.strides
-
-
-def _overlaps_itself(x: np.ndarray) -> bool:
-    """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
-    taken = x.itemsize
-    for step, n in sorted((abs(step), n) for step, n in zip(x.strides, x.shape, strict=True) if n > 1):
-        if step < taken:
-            return True
-        taken = step * (n - 1) + taken
-    return False
 
 
 def fold_ours(graph: Body, aliases: AliasAnalysis) -> None:

@@ -12,7 +12,7 @@ from ..core import OpOverload, Tensor
 from ..core.pytree import arrays
 from ..errors import DispatchError
 from ..operators.functional_variant import Form, instead
-from ..operators.views import base_of, is_followed, overlap, shares_memory
+from ..operators.views import base_of, is_followed, overlap, overlaps_itself, shares_memory
 from ..schema.tags import Tag
 
 
@@ -63,8 +63,17 @@ def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any
     """Raise, in the words of a layer, if it could not follow a write to one of its values.
 
     So it is if `x` is written twice, or shares memory with another written array, of `others`, or with a view that cannot be
-    made again.
+    made again, or if some of its own elements do: a new value has an element of its own for each.
     """
+    below: Any = base_of(x)
+    while isinstance(below, Tensor):
+        below = below.value
+    if type(below) is np.ndarray and not below.flags.forc and overlaps_itself(below):
+        raise words.refused(
+            op,
+            f"{target_name(op, args, x)} is written, and some of its elements share memory with one another, as "
+            f"np.lib.stride_tricks.as_strided makes them: {words.layer} has a value for each. Write to a copy: x = x.copy().",
+        )
     if others and any([x is other for other in others]):
         raise _twice(op, args, x, words)
     if x.family is not None:

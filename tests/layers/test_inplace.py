@@ -3,9 +3,11 @@
 import making
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
+import dispatch
 from dispatch.core import Level, Tensor, wrap
-from dispatch.errors import MutationError
+from dispatch.errors import GradientError, MutationError, PerformanceWarning
 from dispatch.layers.inplace import Words, check_dicts, check_target, new_values, target_name, targets
 from dispatch.layers.jvp import DualTensor
 from dispatch.operators.functional_variant import form_of
@@ -58,3 +60,43 @@ def test_a_dict_is_refused_where_it_holds_values_of_the_layer(value):
         f"{keyed.name}: argument 'd' is a dict that holds a kept value, and is written. The keeper follows writes to arrays and to lists "
         "of arrays: pass a list."
     )
+
+
+def windows():
+    return as_strided(np.arange(4.0), (3, 2), (8, 8))
+
+
+def alike():
+    return as_strided(np.arange(2.0), (3, 2), (0, 8))
+
+
+def through_a_view(x):
+    x[1:][0, 0] = 10.0
+    return x * 1
+
+
+def at_once(x):
+    x[0, 1] = 10.0
+    return x * 1
+
+
+@pytest.mark.parametrize("f", [at_once, through_a_view])
+@pytest.mark.parametrize("made", [windows, alike])
+def test_a_write_to_an_array_whose_elements_share_memory_is_refused_or_numpys(made, f):
+    """Forward mode and functionalize changed one of the elements, where NumPy changes what shares its memory."""
+    expected = f(made())
+    for transform, error, layer in [
+        (lambda x: dispatch.jvp(f, (x,), (np.ones_like(x),)), GradientError, "Forward mode"),
+        (lambda x: dispatch.functionalize(f)(x), MutationError, "functionalize"),
+    ]:
+        x = made()
+        with pytest.raises(error, match=f"some of its elements share memory .* {layer} has a value for each. Write to a copy: x = x.copy\\(\\)."):
+            transform(x)
+        assert np.array_equal(x, made())
+        assert np.array_equal(dispatch.functionalize(lambda x: f(np.copy(x)))(x), f(made().copy()))
+    with pytest.raises(GradientError, match="a leaf that requires a gradient"):
+        dispatch.vjp(f, made())
+    assert np.array_equal(dispatch.make_fx(f)(made())(made()), expected)
+    with pytest.warns(PerformanceWarning, match="runs as it is"):
+        assert np.array_equal(dispatch.compile(f)(made()), expected)
+    assert np.array_equal(dispatch.jvp(lambda x: x * 2, (made(),), (np.ones((3, 2)),))[0], 2 * made())

@@ -13,6 +13,7 @@ from ...core import Tensor, freeze, wrap
 from ...core.array_memory import held, is_held, unwritten
 from ...core.pytree import items_of, mapped
 from ...operators.prims import strided_copy
+from ...operators.views import overlaps_itself
 
 # Up to here a copy takes at most 3 us, and the caller may go on writing to a workspace.
 COPIED_BYTES = 65_536
@@ -58,11 +59,24 @@ def with_strides_of(x: Any, kept: Any) -> Any:
 
 
 def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a read-only copy with the same strides, zeros too: on them hangs how NumPy lays out results."""
+    """Return a read-only copy with the same strides, zeros too: on them hangs how NumPy lays out results.
+
+    Elements that share memory do so in the copy, by which a layer knows that it cannot follow a write to them.
+    """
     once = x[tuple([slice(None) if step else slice(1) for step in x.strides])] if 0 in x.strides else x
-    made = strided_copy(once)
+    made = _overlapping_copy(once) if overlaps_itself(once) and not x.dtype.hasobject else strided_copy(once)
     freeze(made.base)
     return freeze(made) if once.shape == x.shape else np.broadcast_to(made, x.shape)
+
+
+def _overlapping_copy(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Copy an array of which some elements share memory into one of which the same do."""
+    reach = [step * (n - 1) for step, n in zip(x.strides, x.shape, strict=True)]
+    before, after = -sum([n for n in reach if n < 0]), sum([n for n in reach if n > 0])
+    memory = np.empty(before + after + x.itemsize, np.uint8)
+    made: np.ndarray[Any, Any] = np.ndarray(x.shape, x.dtype, memory, before, x.strides)
+    made[...] = x
+    return made
 
 
 def protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
