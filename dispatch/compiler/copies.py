@@ -128,21 +128,6 @@ def plainly_hashed(cls: type) -> bool:
     return own is object.__hash__
 
 
-def answering(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy that answers with a bool of Python's, which no graph can: it refuses traced values."""
-
-    def made(*args: Any, **keywords: Any) -> Any:
-        found = function(*args, **keywords)
-        if isinstance(found, Tensor):
-            raise TracingError(
-                f"np.{function.__name__} gives a bool of Python's, and a graph gives one of NumPy's. Write "
-                "np.all(np.isclose(x, y)) or np.all(x == y)."
-            )
-        return found
-
-    return made
-
-
 class _Namespace(types.SimpleNamespace):
     """The copy of a namespace: what the code does not name is not in it, so it can neither be compared nor written as text."""
 
@@ -197,7 +182,6 @@ def _copied_like(function: Callable[..., Any], anchor: Any) -> Callable[..., Any
     return maker
 
 
-ANSWERING = (np.allclose, np.array_equal)
 MAKERS = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.array)
 
 
@@ -237,7 +221,6 @@ class Copies:
             id(np.errstate): functools.partial(TracedErrstate, None if guard is None else guard.mode),
         }
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
-        self._swapped |= {id(f): answering(f) for f in ANSWERING}
         if anchor is not None:
             likes: dict[Any, Any] = {np.zeros: np.zeros_like, np.ones: np.ones_like, np.empty: np.empty_like}
             self._swapped |= {id(f): _like(like, anchor) for f, like in likes.items()}
