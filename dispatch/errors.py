@@ -249,7 +249,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def kind_of(x: object) -> str:
     """Return the type of a value with an article: `an int`, `a tuple`."""
-    name = type(x).__name__
+    name = "type" if isinstance(x, type) else type(x).__name__  # of a class, whatever its own class is
     if name in ("NoneType", "ellipsis"):
         return "None" if x is None else "an Ellipsis"
     if name.startswith("_") and callable(x):  # NumPy's dispatchers, functions of ctypes: what they are called is inside

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, update_wrapper
 from threading import RLock
 from types import MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,9 @@ class Compiled(Attributes, Caller):
     entries : list of Entry
         The traces, oldest first.
     """
+
+    _elsewhere: ClassVar[dict[str, str]] = {"graph": "dispatch.make_fx(f)(x), a graph", "code": "dispatch.make_fx(f)(x).code"}
+    _no_block = "a call, f(x)"
 
     def __init__(
         self, f: Callable[..., Any], options: Options, fullgraph: bool, backend: Backend, verify: int, settings: dict[str, Any]

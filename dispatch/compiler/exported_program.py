@@ -119,6 +119,7 @@ class ExportedProgram(Attributes):
             )
         return (*args, *[keywords[name] for name in rest])
 
+    @clear
     def save(self, file: File) -> None:
         """Write the program to a file, which `dispatch.load` reads; docs/graphs.md describes the format.
 

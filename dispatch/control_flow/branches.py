@@ -1,6 +1,7 @@
 """`cond`: one of two functions, by a condition that may be a value of a transform."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def ordered(out: Any) -> Any:
     return in_order(out) if type(out) is np.ndarray or isinstance(out, np.generic) else mapped(in_order, out)
 
 
-@clear
+@partial(clear, calls={"true": "true(*operands)", "false": "false(*operands)"})
 def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
     """Return `true(*operands)` where a condition holds, and `false(*operands)` where it does not.
 

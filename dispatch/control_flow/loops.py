@@ -1,6 +1,7 @@
 """`scan`, `fori_loop`, `while_loop` and `map`: loops that every transform takes as one operator."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isqrt
 from operator import index
 from typing import Any
@@ -19,7 +20,7 @@ from .tracing import Function, Like, Traced, item_like, trace
 from .words import condition_refused, functions_refused, layout_text, not_a_pair, path_to
 
 
-@clear
+@partial(clear, calls={"f": "f(carry, x)"})
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -167,7 +168,7 @@ def near_root(n: int) -> int:
     return min(near, key=lambda k: abs(k - root), default=root)
 
 
-@clear
+@partial(clear, calls={"f": "f(x)"})
 def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001  JAX's name, and torch's
     """Call a function for each item of arrays along their first axis, one after the other, and stack the results.
 
@@ -202,7 +203,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001  JAX's name, and
     return scan(lambda carry, x: (None, f(x)), None, xs)[1]
 
 
-@clear
+@partial(clear, calls={"body": "body(i, carry)"})
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """Run `carry = body(i, carry)` for i from `lower` up to `upper`, and return the last carry.
 
@@ -277,7 +278,7 @@ def _bound(x: Any) -> Any:
         raise ControlFlowError(f"fori_loop: a bound is a whole number, and was given as {kind_of(x)}.") from None
 
 
-@clear
+@partial(clear, calls={"cond": "cond(carry)", "body": "body(carry)"})
 def while_loop(
     cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *, max_steps: int | None = None
 ) -> Any:

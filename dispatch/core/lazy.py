@@ -38,6 +38,15 @@ ELSEWHERE = {
     "trace": "make_fx",
     "value_and_jacobian": "jacrev",
 }
+# What others have and this package has not, and how it is done here.
+NOT_HERE = {
+    "manual_seed": "There is no generator of all: write rng = np.random.default_rng(0), and give it to who draws.",
+    "nn": "It holds no layers of networks: write functions of arrays, and dispatch.grad of them.",
+    "optim": "An optimizer writes to its parameters: with dispatch.no_grad(): x -= rate * x.grad.",
+    "random": "There is no generator of all: write rng = np.random.default_rng(0), and give it to who draws.",
+    "set_default_dtype": "An array has the dtype that it was made with: np.zeros(3, np.float32).",
+    "utils": "Write dispatch.checkpoint for torch.utils.checkpoint.",
+}
 FEW = 30  # names that are all listed
 
 
@@ -98,6 +107,8 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
     for word in known if module["__name__"] == module["__package__"] else ():  # another face of this package has it
         if word not in lazy and isinstance(module[word], ModuleType) and name in getattr(module[word], "__all__", ()):
             return f". Write {face}.{word}.{name}."
+    if name in NOT_HERE and "custom_op" in known and module["__name__"] == module["__package__"]:
+        return f". {NOT_HERE[name]}"
     if near := did_you_mean(name, known):
         return f".{near}"
     if module["__name__"] == module["__package__"] and "." not in face and hasattr(np, name):

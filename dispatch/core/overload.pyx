@@ -36,7 +36,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError, DefinitionError, kind_of
-from .wrong_calls import instead_of
+from .wrong_calls import instead_of, left_out
 from .tensor import seen_through
 
 cdef extern from *:
@@ -518,6 +518,21 @@ cdef class OpOverload:
     def __getitem__(self, key):
         raise ArgumentError(f"{self.name}[...] was asked for, and an operator is called: {self.definition.schema.name}(...).")
 
+    # A call was left out: what follows it was written behind the operator.
+    def __add__(self, other): raise left_out(self, "+")
+    def __radd__(self, other): raise left_out(self, "+")
+    def __sub__(self, other): raise left_out(self, "-")
+    def __rsub__(self, other): raise left_out(self, "-")
+    def __mul__(self, other): raise left_out(self, "*")
+    def __rmul__(self, other): raise left_out(self, "*")
+    def __truediv__(self, other): raise left_out(self, "/")
+    def __rtruediv__(self, other): raise left_out(self, "/")
+    def __matmul__(self, other): raise left_out(self, "@")
+    def __rmatmul__(self, other): raise left_out(self, "@")
+    def __neg__(self): raise left_out(self, "-")
+    def __enter__(self): raise left_out(self, "with")
+    def __exit__(self, *exception): pass
+
     def unregister(self, registration):
         """Remove a registration. The one that it had replaced runs again.
 
@@ -576,7 +591,7 @@ cdef class OpOverload:
                 return found
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
-        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, self.hooks.names(self))
+        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, ["default", *self.hooks.names(self)])
         raise AttributeError(f"{self.name} has no attribute {name!r}.{advice}")
 
     def __dir__(self):

@@ -7,8 +7,10 @@ call name what is wrong and not what is right. What stands here costs a right ca
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
 
 from ..errors import ArgumentError, DefinitionError, DispatchError, did_you_mean, kind_of
 
@@ -17,9 +19,16 @@ R = TypeVar("R")
 
 # What others call a parameter; it is said where the function has the second.
 PARAMETERS_ELSEWHERE = {
-    "arg_num": "argnums", "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "grad_output": "grad_outputs",
-    "in_axes": "in_dims", "mutable_args": "mutates_args", "out_axes": "out_dims", "require_grad": "requires_grad",
-    "static_argnums": "static_argnames", "types": "device_types",
+    "arg_num": "argnums", "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types",
+    "grad_output": "grad_outputs", "in_axes": "in_dims", "mutable_args": "mutates_args", "out_axes": "out_dims",
+    "require_grad": "requires_grad", "static_argnums": "static_argnames", "types": "device_types",
+}
+# Parameters of others that no function here has, and what to do without them.
+NO_PARAMETERS = {
+    "axis_size": "The size is read from the mapped arguments.",
+    "device": "An array has the device that it was made on: give an array of that device.",
+    "out": "Take the result, y = f(x).",
+    "use_reentrant": "There is one way to run again: leave it out.",
 }  # fmt: skip
 
 
@@ -53,6 +62,15 @@ def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
     return did_you_mean(name, known)
 
 
+def left_out(op: Any, sign: str) -> ArgumentError:
+    """What to raise where arithmetic, or a block, was asked of an operator whose call was left out."""
+    call = f"{op.schema.name}(...)"
+    if sign == "with":
+        return ArgumentError(f"`with` was asked of {op.name}, and an operator is no block: it is called, {call}.")
+    said = f"'{sign}' was asked of {op.name} itself, and an operator is called"
+    return ArgumentError(f"{said}: write {sign} with its result, {call}.")
+
+
 def no_key(name: object, known: Iterable[str]) -> str:
     """Return what is said of a name or value that is no dispatch key.
 
@@ -69,10 +87,11 @@ def no_key(name: object, known: Iterable[str]) -> str:
     return f"{said}{near} Keys: {', '.join(key for key in known if not key.startswith('BACKEND_'))}."
 
 
-def clear(function: Callable[P, R], *, short: bool = False) -> Callable[P, R]:
+def clear(function: Callable[P, R], *, short: bool = False, calls: Mapping[str, str] | None = None) -> Callable[P, R]:
     """Have a call that does not fit a function's parameters refused with the parameters that it has.
 
-    With `short` a refusal of the package's has this line alone in its traceback, beside the user's.
+    With `short` a refusal of the package's has this line alone in its traceback, beside the user's. `calls` says of a parameter
+    that is a function how it is called, `{"body": "body(i, carry)"}`: one that does not take so many arguments is refused.
 
     Examples
     --------
@@ -94,10 +113,39 @@ def clear(function: Callable[P, R], *, short: bool = False) -> Callable[P, R]:
             raise
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it was raised inside
-                raise
-        raise unfit(function, args, keywords)
+                refusal = None if calls is None else _uncallable(function, calls, args, keywords)
+                if refusal is None:
+                    raise
+            else:
+                refusal = unfit(function, args, keywords)
+        raise refusal
 
     return called
+
+
+def _uncallable(
+    function: Callable[..., Any], calls: Mapping[str, str], args: tuple[Any, ...], keywords: dict[str, Any]
+) -> ArgumentError | None:
+    """What to raise where a function that was given does not take what it is called with; None where each does."""
+    given = inspect.signature(function).bind(*args, **keywords).arguments
+    for name, how in calls.items():
+        words = how.partition("(")[2].rstrip(")").split(", ")
+        count = len(given.get(words[0][1:], ())) if words[0].startswith("*") else len(words)
+        try:
+            parameters = inspect.signature(given[name])
+        except (TypeError, ValueError):  # a builtin, which tells nothing
+            continue
+        try:
+            parameters.bind(*range(count))
+        except TypeError:
+            takes = ", ".join(map(str, parameters.parameters))
+            said = f"{function.__name__}: {name} is called as {how}, and the function given takes ({takes})."
+            if words[0].startswith("*"):
+                word = "operand was" if count == 1 else "operands were"
+                return ArgumentError(f"{said} {count} {word} given: give one for each parameter.")
+            one = " Take the carry as one, and take a tuple apart inside: a, b = carry." if words == ["carry"] else ""
+            return ArgumentError(said + (one or f" Take ({', '.join(words)})."))
+    return None
 
 
 def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> ArgumentError:
@@ -116,6 +164,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         if name not in by_name:
             other = PARAMETERS_ELSEWHERE.get(name, "")
             advice = f" Write {other}=." if other in by_name else did_you_mean(name, by_name)
+            advice = advice or (f" It is given by position, as {other}." if other in by_position else "")
+            advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")
             return ArgumentError(f"{shown} has no parameter '{name}'.{advice}")
         if name in by_position[: len(args)]:
             return ArgumentError(f"{shown} was given '{name}' twice, by position and by name. Give it once.")
@@ -123,7 +173,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         more = f"{shown} takes {len(by_position)} by position, and {len(args)} were given."
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
     given = {*by_position[: len(args)], *keywords}
-    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in given and name in kinds]
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in given and p.kind not in several]
     return ArgumentError(f"{shown}: {' and '.join(map(repr, missing))} must be given.")
 
 
@@ -151,6 +202,48 @@ class Keys(enum.EnumType):
         if name not in cls._member_map_:
             raise DefinitionError(no_key(name, cls._member_map_))
         return cls._member_map_[name]
+
+
+class Made(type):
+    """The class of classes whose objects others make: a call that does not fit says in `made_by` what to write.
+
+    Examples
+    --------
+    >>> class Point(metaclass=Made):
+    ...     made_by = "plane.point(x)"
+    ...     def __init__(self, plane, x): ...
+    >>> Point(3)
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: a Point is not made by calling its class with these arguments. Write plane.point(x).
+    """
+
+    made_by: str
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        try:
+            return super().__call__(*args, **keywords)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it was raised inside
+                raise
+        a = "an" if cls.__name__[0] in "AEIOU" else "a"
+        raise ArgumentError(f"{a} {cls.__name__} is not made by calling its class with these arguments. Write {cls.made_by}.")
+
+
+def named_dtype(who: str, name: str) -> Any:
+    """Return the dtype of a name, and say of one that is none which it may have been.
+
+    Examples
+    --------
+    >>> named_dtype("full", "flaot")
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: full: dtype= is one of NumPy's, and there is none of the name 'flaot'. Did you mean 'float'?
+    """
+    try:
+        return np.dtype(name)
+    except TypeError:
+        known = ["float", "int", "bool", "complex", *[str(word) for word in np.sctypeDict if len(str(word)) > 2]]
+        said = f"{who}: dtype= is one of NumPy's, and there is none of the name {name!r}.{did_you_mean(name, known)}"
+        raise ArgumentError(said) from None
 
 
 class Block(type):
@@ -237,6 +330,13 @@ class Attributes:
 
     __slots__ = ()
     _elsewhere: ClassVar[dict[str, str]] = {}  # by a name that others use, what to write
+    _no_block: ClassVar[str] = ""  # what to write in place of `with x:`
+
+    def __enter__(self) -> Any:
+        advice = f" Write {self._no_block}." if self._no_block else ""
+        raise ArgumentError(f"`with` was asked of {kind_of(self)}, which is no block.{advice}")
+
+    def __exit__(self, *exception: Any) -> Any: ...
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols ask, and want a short no

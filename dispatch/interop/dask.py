@@ -15,11 +15,12 @@ from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, set_divided
+from ..core.lazy import names_of
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..dispatcher.array_types import register_array_type
@@ -341,3 +342,7 @@ class Task:
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.op.name, self.values, self.numbered
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(globals(), {})

@@ -6,9 +6,10 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import OpOverload
+from ..core.lazy import names_of
 from ..core.overload import bound
 from ..core.pytree import leaves
 from ..errors import ArgumentError, kind_of
@@ -68,3 +69,7 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
     if not any(isinstance(x, Tensor) for x in leaves((list(args), list(keywords.values())))):
         return NotImplemented
     return exported(op)(bound(op, args, dict(keywords)))
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(globals(), {})

@@ -16,11 +16,12 @@ with everything that xarray does, and the gradient is one. Importing this module
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import OpOverload
+from ..core.lazy import names_of
 from ..core.optional import require
 from ..core.overload import bound
 from ..core.pytree import leaves
@@ -313,3 +314,7 @@ def _whole(x: Any, dim: Any, data: Any, along: Mapping[Any, Any]) -> Any:
     dims = (dim, *x.dims)
     coords = {name: c for name, c in {**along, **x.coords}.items() if set(c.dims) <= set(dims)}
     return xarray.DataArray(data, coords, dims, name=x.name, attrs=x.attrs)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(globals(), {})

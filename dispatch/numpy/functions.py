@@ -12,6 +12,15 @@ NAMES = "array asarray asanyarray ascontiguousarray asfortranarray require from_
 FUNCTIONS = {name: handed_over(getattr(np, name)) for name in NAMES.split()}
 HANDED_OVER = type(np.sum)
 
+# What torch and others call a function of NumPy's; it is said where the module has the second.
+ELSEWHERE = {
+    "bmm": "matmul", "cat": "concatenate", "chunk": "array_split", "clamp": "clip",
+"from_numpy": "asarray", "gather": "take_along_axis", "index_select": "take", "inverse": "inv",
+    "masked_select": "extract", "mm": "matmul", "mul": "multiply", "mv": "matmul", "narrow": "take",
+    "numel": "size", "pseudoinverse": "pinv", "repeat_interleave": "repeat", "sub": "subtract", "tensor": "asarray",
+    "topk": "argpartition", "unsqueeze": "expand_dims", "vector_norm": "norm", "view_as": "reshape",
+}  # fmt: skip
+
 
 def looked_up(module: Any, name: str, names: list[str], ours: dict[str, Any]) -> Any:
     """Return what a module of NumPy has under a name, a function as one that takes Tensors in every place, and keep it.
@@ -27,7 +36,9 @@ def looked_up(module: Any, name: str, names: list[str], ours: dict[str, Any]) ->
         The `globals()` of the module that stands for it.
     """
     if name not in names:
-        raise AttributeError(f"module {ours['__name__']!r} has no attribute {name!r}.{did_you_mean(name, names)}", name=name)
+        other = ELSEWHERE.get(name)
+        advice = f" Write {other}." if other in names else did_you_mean(name, names)
+        raise AttributeError(f"module {ours['__name__']!r} has no attribute {name!r}.{advice}", name=name)
     found = getattr(module, name)
     ours[name] = found = handed_over(found) if isinstance(found, HANDED_OVER) else found
     return found

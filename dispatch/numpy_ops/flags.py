@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import DispatchKey, OpOverload, Tensor
+from ..core.wrong_calls import named_dtype
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
@@ -190,7 +191,8 @@ def flatten(self: Any, order: str = "C") -> Any:
 
 def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """`x.astype(dtype)`."""
-    dtype, order = np.dtype(dtype), named_order(order, "K", self)
+    dtype = named_dtype("x.astype", dtype) if type(dtype) is str else np.dtype(dtype)
+    order = named_order(order, "K", self)
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
         np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
     if self.dtype == dtype:

@@ -168,6 +168,14 @@ class Namespace:
     def _shown(self) -> str:
         return f"ops.{self._name}.{next(iter(dir(self)), 'name')}(...)"
 
+    def __len__(self) -> int:
+        """How many operators the namespace has, overloads counted each."""
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """True, said without loading what it holds."""
+        return True
+
     def __iter__(self) -> Iterator[OpOverload]:
         self._complete()
         return (op for operator in list(self._operators.values()) for op in operator._overloads)
@@ -236,6 +244,14 @@ class Namespaces:
             return any(name is op for op in self)
         namespace, _, word = name.partition("::")
         return namespace in self._namespaces and (not word or word in self._namespaces[namespace])
+
+    def __len__(self) -> int:
+        """How many operators there are, overloads counted each."""
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """True, said without loading what it holds."""
+        return True
 
     def __iter__(self) -> Iterator[OpOverload]:
         return (op for namespace in list(self._namespaces.values()) for op in namespace)

@@ -12,10 +12,11 @@ More than 350 lines, because `Argument` and `Schema` write their fields out: see
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
+from ..core.wrong_calls import Attributes, Made
 from ..errors import SchemaError, kind_of
 from .bounds import Bounds
 from .defaults import accept, spell
@@ -167,7 +168,7 @@ class Return(Spelled):
         return text if self.name is None else f"{text} {self.name}"
 
 
-class Schema(Spelled):
+class Schema(Attributes, Spelled, metaclass=Made):
     """The signature of an operator.
 
     Parameters
@@ -189,6 +190,10 @@ class Schema(Spelled):
     """
 
     __slots__ = ("namespace", "name", "overload", "arguments", "returns")  # noqa: RUF023 - in the order of __init__
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "args": "schema.arguments", "inputs": "schema.arguments", "outputs": "schema.returns",
+    }  # fmt: skip
+    made_by = "Schema.parse('mylib::scale(Tensor x, float factor=2.0) -> Tensor')"
 
     namespace: str
     name: str

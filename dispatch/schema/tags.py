@@ -74,6 +74,7 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     for tag in given:
         if not isinstance(tag, Tag):
             advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)
+            advice = advice or f" Tags: {', '.join(Tag.__members__)}."
             raise DefinitionError(f"{name}: {tag!r} is no Tag.{advice}", operator=name)
     return frozenset(given)
 

@@ -9,6 +9,7 @@ from math import inf
 from typing import Any
 
 from ..core.source import line
+from ..core.wrong_calls import Attributes, Made
 from ..errors import ArgumentError, CheckError, DataDependentSizeError
 from .expressions import Expressions
 from .facts import Facts
@@ -20,7 +21,7 @@ from .sym_int import NUMBERS, SymInt
 GUESS = 4099  # stands for sizes that depend on data, where an order of strides is asked: larger than most, and a prime
 
 
-class ShapeEnv:
+class ShapeEnv(Attributes, metaclass=Made):
     """The symbolic sizes of a trace: `s0`, `s1` for sizes of arrays, `u0`, `u1` for sizes that depend on data.
 
     Equal sizes share a symbol. The sizes 0 and 1 stay numbers, because NumPy treats them unlike the others; so each `s` is at
@@ -47,6 +48,9 @@ class ShapeEnv:
     >>> y.shape, env.guards
     ((s0*s1 - s1, s1), [])
     """
+
+    _no_block = "`with FakeTensorMode(shape_env=env):`"
+    made_by = "ShapeEnv(), and env.new_size(3) for a size"
 
     def __init__(self) -> None:
         self.guards: list[Guard] = []

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.wrong_calls import Made
 from .sym_int import NUMBERS, text_of
 
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-class SymBool:
+class SymBool(metaclass=Made):
     """A condition on sizes that holds for some sizes and not for others, `n > 5` say.
 
     An `if` asks for its truth: it gets the answer for the sizes of this run, which leaves a guard. It raises
@@ -32,6 +33,7 @@ class SymBool:
     """
 
     __slots__ = ("env", "left", "op", "right")
+    made_by = "a comparison of sizes, n > 5 with n = ShapeEnv().new_size(12)"
 
     def __init__(self, env: Any, op: str, left: Any, right: Any) -> None:
         self.env = env

@@ -7,13 +7,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import Size, Tensor
+from ..core.wrong_calls import Made
 from ..errors import TracingError
 from .polynomials import Terms
 
 Operand = Any
 
 
-class SymInt(Size):
+class SymInt(Size, metaclass=Made):
     """A size as an expression of symbols. There is one object for each expression of a `ShapeEnv`, so `is` compares them.
 
     Arithmetic with sizes and ints returns a size, or an int if no symbol is left. A comparison returns a `SymBool`, or a bool
@@ -42,6 +43,7 @@ class SymInt(Size):
     """
 
     __slots__ = ("_compiled", "_text", "env", "guess", "hint", "terms")
+    made_by = "ShapeEnv().new_size(3)"
     __array_priority__ = 2000.0  # an array leaves the arithmetic to us, above Tensor's own
 
     env: Any

@@ -165,6 +165,17 @@ def test_what_is_there_can_be_listed():
     assert repr(ops) == f"<operators of {', '.join(dir(ops))}>"
 
 
+def test_len_counts_what_iteration_gives_and_truth_loads_nothing():
+    loaded = []
+    space = Namespace("counted")
+    space._load = lambda: loaded.append(space)
+    assert space
+    assert not loaded
+    assert len(space) == 0
+    assert loaded == [space]
+    assert len(ops) == sum(map(len, (getattr(ops, name) for name in dir(ops)))) == len(list(ops))
+
+
 def test_a_long_list_of_operators_is_cut():
     namespace = Namespace("long")
     namespace._operators.update({f"op{i:02}": Operator(f"long::op{i:02}") for i in range(30)})

@@ -42,6 +42,13 @@ def unary(fun: Function, argnum: Argnum, args: tuple[Any, ...], keywords: dict[s
     if not isinstance(argnum, (int, tuple, list)):
         raise GradientError(f"argnum is {kind_of(argnum)}. It is the position of an argument, or a tuple of these.")
     places = [argnum] if isinstance(argnum, int) else list(argnum)
+    for place in places:
+        if type(place) is not int:
+            raise GradientError(f"argnum has {kind_of(place)} in it. It is the position of an argument, or a tuple of these.")
+        if not -len(args) <= place < len(args):
+            given = "1 argument was" if len(args) == 1 else f"{len(args)} arguments were"
+            said = f"the derivative by argument {place} was asked for, and {given} given by position. The first is 0."
+            raise GradientError(said)
 
     def of_these(x: Any) -> Any:
         given = list(args)

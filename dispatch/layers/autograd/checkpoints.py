@@ -13,6 +13,7 @@ from ...core import Level, Setting, setting
 from ...core.array_memory import rewrite
 from ...core.pytree import leaves, mapped
 from ...core.source import where
+from ...core.wrong_calls import clear
 from ...errors import GradientError, check_function
 from ...operators.registry import build
 from ...schema.schema import Schema
@@ -39,6 +40,7 @@ class Recomputed(Node):
     layouts: tuple[Layout, ...]  # of the outputs
 
 
+@clear
 def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
     """Return a function that does what `f` does, and keeps only its arguments for the backward, which runs `f` again.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
 from ...core import DispatchKey, Setting, newest_level, setting
-from ...core.wrong_calls import Block, in_block
+from ...core.wrong_calls import Block, clear, in_block
 from ...errors import ArgumentError, check_flag, kind_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,6 +84,7 @@ class set_grad_enabled(metaclass=Block):
     'ndarray'
     """
 
+    @clear
     def __init__(self, enabled: bool) -> None:
         self.enabled = check_flag(enabled, "set_grad_enabled(...)")
         self._entered: list[Setting] = []

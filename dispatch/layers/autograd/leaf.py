@@ -19,9 +19,9 @@ from ...core import (
 )
 from ...core.array_memory import unwritten
 from ...core.pytree import form_of
-from ...core.wrong_calls import clear
+from ...core.wrong_calls import clear, named_dtype
 from ...dispatcher.conversion_advice import advice_for
-from ...errors import ArgumentError, ConversionError, GradientError, check_flag, did_you_mean, kind_of
+from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.prims import astype
 from .backward_graph import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
@@ -74,7 +74,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     """
     value: Any
     if isinstance(dtype, str):
-        dtype = named_dtype(dtype)
+        dtype = named_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
     elif is_of_registered_class(data):
@@ -111,16 +111,6 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
         )
     return track(value, _level())
-
-
-def named_dtype(name: str) -> Any:
-    """Return the dtype of a name, and say of one that is none which it may have been."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        known = ["float", "int", "bool", "complex", *[str(word) for word in np.sctypeDict if len(str(word)) > 2]]
-        said = f"tensor: dtype= is one of NumPy's, and there is none of the name {name!r}.{did_you_mean(name, known)}"
-        raise ArgumentError(said) from None
 
 
 def _level() -> Level:

@@ -49,9 +49,22 @@ def keeps_value_of(attributes: dict[str, Any], args: tuple[Any, ...], out: Any) 
     return any(isinstance(x, TrackedTensor) and id(x.value) in kept for x in leaves((args, out)))
 
 
+OF_TORCH = {  # attributes that ctx has in torch alone, and what to write
+    "mark_dirty": "Name what the operator writes to where it is defined, mutates_args=('x',).",
+    "save_for_forward": "A forward rule is a function of its own: op.register_jvp(rule).",
+    "saved_variables": "Read ctx.saved_tensors.",
+    "to_save": "Call ctx.save_for_backward(x, y) in setup_context, and read ctx.saved_tensors.",
+}
+
+
 def unset(op: OpOverload, who: str, name: str, attributes: dict[str, Any]) -> GradientError:
     """What to raise where a rule has read an attribute of its context that was never set."""
     own = [word for word in vars(Context) if not word.startswith("_")]
+    if name in OF_TORCH:
+        return GradientError(
+            f"{op.name}: its {who} read ctx.{name}, which ctx of torch has and this one has not. {OF_TORCH[name]}",
+            operator=op.name,
+        )
     near = did_you_mean(name, attributes)
     if not near and (near := did_you_mean(name, own)):
         return GradientError(f"{op.name}: its {who} read ctx.{name}, which was never set.{near}", operator=op.name)

@@ -4,12 +4,13 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.array_memory import set_rewritable
+from ...core.wrong_calls import Attributes
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
 
 
-class Batch:
+class Batch(Attributes):
     """The `info` that a batching rule gets: the size of the batch, and how to draw random numbers.
 
     Attributes
