@@ -23,7 +23,7 @@ from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
 from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
-from .conditions import BYTES, READ, Conditions
+from .conditions import BYTES, CELL, DICT, ITEM, READ, Conditions
 from .copies import MAKERS, Copies
 from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
@@ -50,6 +50,7 @@ class FunctionGraph(NamedTuple):
     floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `doubted` is whether it
     has to be held against the function first: the code may catch an exception, and one that a traced value raises, and an array
     does not, would be nobody's to see; or it may write a text, and that of an iterator say has its address.
+    `integers` has those that it refers to, by name: each value is another trace.
     """
 
     graph: Graph
@@ -65,6 +66,7 @@ class FunctionGraph(NamedTuple):
     as_inputs: bool
     quiet: bool
     doubted: bool
+    integers: dict[str, int]
 
 
 class Options(NamedTuple):
@@ -275,6 +277,7 @@ def bound(
         as_inputs=as_inputs,
         quiet=quiet,
         doubted=reached.catches or (reached.writes and not given.wrapped),
+        integers=dict(integers_of(guards)),
     )
 
 
@@ -332,6 +335,16 @@ def _plain_value(value: Any) -> Any:
 def _at(node: Node) -> str:
     """Return the line of a node as part of a message."""
     return "" if node.source is None else f" in {node.source}"
+
+
+def integers_of(guards: list[Guard]) -> Iterator[tuple[str, int]]:
+    """Yield the integers that each call compares, and how they are called."""
+    for guard in guards:
+        if guard.kind == DICT:
+            found = [(f"{guard.path}, {k!r}", x) for k, x in zip(guard.name, guard.was, strict=True)]
+        else:
+            found = [(guard.path, guard.was)] if guard.kind in (ITEM, CELL) else []
+        yield from [(path, x) for path, x in found if type(x) is int]
 
 
 def layout_of(x: np.ndarray) -> tuple[Any, ...]:

@@ -38,6 +38,10 @@ class Explained:
             lines += [f"    as long as these stay what they are: {', '.join(traced.places)}"] if traced.places else []
             lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
             lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []
+            same = [other.traced.integers for other in self.entries if other.call == entry.call and other.traced is not None]
+            changed = [f"{k} = {x}" for k, x in traced.integers.items() if any(other.get(k, x) != x for other in same)]
+            also = "an integer that changes from call to call; pass it as an argument, as an array, to have one trace"
+            lines += [f"    for {', '.join(changed)} alone, {also}"] if changed else []
             lines += [f"    where {guard}" for guard in traced.graph.guards]
             lines += [f"    {line}" for piece in pieces_of(entry.run) for line in piece.said()]
             lines += [f"    {line}" for line in str(traced.graph).splitlines()]

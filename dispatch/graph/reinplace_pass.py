@@ -14,6 +14,7 @@ may write to it, and the array itself replaces the copy:
 It has more than 350 lines because each of these rewrites rests on the same plan, which is tested against all of them at once.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -189,6 +190,7 @@ class _Plan:
         makers = {step.result: step for found in steps.values() for step in found}
         aliases = self.lifetimes.aliases
         written = [(n, x) for n, targets in aliases.written_by.items() for x in targets]
+        times = Counter([aliases.of(x) for _, x in written])
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
             if home.kind != "placeholder" or write.op is None or self.calls[write.op].name != WRITE or write.args[1] is not ...:
@@ -197,7 +199,7 @@ class _Plan:
             while x in makers and x is not home:
                 path.append(makers[x])
                 x = makers[x].base
-            alone = sum(aliases.of(other) is aliases.of(home) for _, other in written) == 1
+            alone = times[aliases.of(home)] == 1
             found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
             if found and _alike(home, write.args[2], strides=False):
                 paths[write] = path
@@ -290,25 +292,28 @@ def _without_writes_of_itself(graph: G, calls: Calls) -> G:
     if not copies:
         return graph
     lifetimes = Lifetimes(graph)
+    written: dict[Node, list[int]] = {}  # by the class of the memory, where it is written
+    for writing in lifetimes.aliases.written_by:
+        for memory in lifetimes.aliases.writes(writing):
+            written.setdefault(memory, []).append(lifetimes.order[writing])
     instead: dict[Node, Node] = {}
     alike: dict[Node, list[Node]] = {}  # the values that are one array then, so that each must be able to replace each
     for node, x in copies.items():
-        if all([_may_stand_for(lifetimes, other, node) for other in alike.get(x, [x])]):
+        if all([_may_stand_for(lifetimes, written, other, node) for other in alike.get(x, [x])]):
             instead[node] = x
             alike[node] = alike.setdefault(x, [x])
             alike[x].append(node)
     return graph.without(instead) if instead else graph
 
 
-def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
+def _may_stand_for(lifetimes: Lifetimes, written: dict[Node, list[int]], x: Node, copy: Node) -> bool:
     """Whether a value can replace its copy: code outside does not see both, and no write comes between."""
     if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
         return False
     order, aliases = lifetimes.order, lifetimes.aliases
-    shown = {aliases.of(x), aliases.of(copy)}
-    written = [order[n] for n in aliases.written_by if shown & aliases.writes(n)]
+    places = [i for memory in {aliases.of(x), aliases.of(copy)} for i in written.get(memory, ())]
     ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
-    return not any([order[copy] < i < max(ends) for i in written])
+    return not any([order[copy] < i < max(ends) for i in places])
 
 
 # -- the new graph ---------------------------------------------------------------------------------------------------------

@@ -284,6 +284,13 @@ def overlap(x: Any, y: Any) -> bool:
     return x is not None and y is not None and np.may_share_memory(x, y)
 
 
+def has_data(x: Any) -> bool:
+    """Whether there is memory below all wrappers of a value; of a fake there is none, which overlaps nothing."""
+    while isinstance(x, Tensor):
+        x = x.value
+    return x is not None
+
+
 def overlaps_itself(x: Any) -> bool:
     """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
     taken = x.itemsize

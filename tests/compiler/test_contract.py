@@ -1264,3 +1264,15 @@ def test_a_function_is_asked_for_by_a_text_in_a_container():
     for name in ("tanh", "cos", "tanh"):
         config["model"]["act"] = name
         assert same(f(x), getattr(np, name)(x) + np.sin(x))
+
+
+def test_an_integer_that_changes_between_calls_is_said():
+    held = types.SimpleNamespace(n=2, k=7)
+    f = dispatch.compile(lambda a: a * held.n + held.k, fullgraph=True)
+    f(x)
+    assert "changes from call to call" not in str(f.explain())
+    held.n = 3
+    f(x)
+    said = "an integer that changes from call to call; pass it as an argument, as an array, to have one trace"
+    lines = [line for line in str(f.explain()).splitlines() if said in line]
+    assert [line.split(" alone,")[0] for line in lines] == ["    for held, 'n' = 2", "    for held, 'n' = 3"]

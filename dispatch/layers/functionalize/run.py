@@ -8,7 +8,7 @@ import numpy as np
 from ...core import DispatchKey, Level, Tensor, check_data, device_of, rank_of, wrap
 from ...core.pytree import items_of, mapped, rebuilt
 from ...operators.view_families import View
-from ...operators.views import base_of, overlap
+from ...operators.views import base_of, has_data, overlap
 from .tensor import FunctionalTensor
 
 FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)
@@ -80,6 +80,8 @@ class Functional:
 
     def overlaps(self, x: Any) -> bool:
         """Return whether an array from outside may share memory with another one; of those known before it is asked once."""
+        if not has_data(x):
+            return False
         known = self.apart.get(id(x), 0)
         if known < len(self.roots):
             if any(other is not x and overlap(other, x) for other, _ in list(self.roots.values())[known:]):

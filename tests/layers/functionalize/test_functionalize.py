@@ -11,8 +11,9 @@ from numpy_programs import smooth_programs
 from writing_programs import PROGRAMS, assert_same, leaves_the_same, numpy_sin, scale_
 
 import dispatch
-from dispatch import FunctionalTensor, Tag, custom_op, functionalize, grad, jvp, make_fx, ops, vjp, vmap
+from dispatch import FakeTensorMode, FunctionalTensor, Tag, custom_op, functionalize, grad, jvp, make_fx, ops, vjp, vmap
 from dispatch.errors import ArgumentError, ConversionError, DefinitionError, EscapedValueError, MutationError, TracingError
+from dispatch.layers.functionalize import run
 from dispatch.library import register_opaque_type
 
 A = np.array([0.5, 1.0, 2.0])
@@ -364,3 +365,30 @@ def test_view_or_copy_is_decided_by_the_strides_of_the_original(how, layout):
         found, expected = made(given), program(name, what)(wanted)
         assert [np.array_equal(x, y) for x, y in zip(found, expected, strict=True)] == [True, True], (name, what)
         assert how in ("jvp", "vjp") or np.array_equal(given, wanted), (name, what)
+
+
+def test_overlap_of_an_input_is_asked_once_for_each_other_one(monkeypatch):
+    asked = []
+    monkeypatch.setattr(run, "overlap", lambda x, y: asked.append((x, y)) or np.may_share_memory(x, y))
+    x, y, z = np.ones(4), np.ones(4), np.ones(4)
+    state = run.Functional()
+    with state.level:
+        state.root(x), state.root(y)
+        assert [state.overlaps(x), state.overlaps(x)] == [False, False]
+        assert [(a is y, b is x) for a, b in asked] == [(True, True)]
+        state.root(z)
+        assert not state.overlaps(x)
+        assert [(a is z, b is x) for a, b in asked[1:]] == [(True, True)]
+        view = x[1:]
+        state.root(view)
+        assert [state.overlaps(x), state.overlaps(x), state.overlaps(view)] == [True, True, True]
+
+
+def test_a_fake_overlaps_nothing_and_is_not_asked(monkeypatch):
+    monkeypatch.setattr(run, "overlap", None)
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_array(np.ones(3)) for _ in range(2)]
+        state = run.Functional()
+        with state.level:
+            assert [state.root(x) is state.root(x) for x in fakes] == [True, True]
+            assert [state.overlaps(x) for x in fakes] == [False, False]
