@@ -302,7 +302,8 @@ def _known(op: OpOverload, values: Sequence[Any]) -> tuple[Any, ...]:
     """The result among the arguments, where no transform goes through: inside of one a result is a function of the others."""
     if any([isinstance(x, Tensor) for x in leaves(list(values))]):
         return ()
-    results = values[len(op.schema.arguments) :]
+    # views, for the tape makes what it saves read-only, and these are the caller's
+    results = [mapped(lambda x: x.view() if is_array(x) else x, value) for value in values[len(op.schema.arguments) :]]
     return (results[0] if len(results) == 1 else tuple(results),)
 
 

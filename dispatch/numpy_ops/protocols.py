@@ -324,6 +324,14 @@ _INFIX["pow"] = power(
     _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
+
+
+def _power_in_place(self: Tensor, other: Any) -> Any:
+    """Return `x ** y` as `x **= y` has it: of complex arrays without axes NumPy squares by `np.power`."""
+    return (_BY_POWER if self.shape == () and self.dtype.kind == "c" and type(other) is int and other == 2 else _INFIX["pow"])(self, other)
+
+
+_BY_POWER = infix(pointwise.power, *_OF_NUMBERS["pow"])
 # `x == None`: None is equal to no number, so it is an array of False.
 _APART = {
     "eq": lambda x: indexing.as_number(ops.np.zeros_like(x, np.bool_)),
@@ -341,7 +349,7 @@ ON_TENSORS: dict[str, Any] = {
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op, apart=_APART.get(name)) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": method for name, method in _REFLECTED.items()},
-    **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op, _power_in_place if name == "pow" else _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),

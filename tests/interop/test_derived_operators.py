@@ -236,3 +236,14 @@ def test_shapes_are_known_without_a_rule_that_reads_data(op, args):
         fakes, reals = dispatch.eval_shape(derived(op), *more), derived(op)(*more)
         for x, y in zip(leaves(fakes), leaves(reals), strict=True):
             assert (x.shape, x.dtype) == (y.shape, y.dtype) if is_array(y) else x == y
+
+
+def test_a_result_that_is_given_may_be_written_to_afterwards():
+    op = dispatch.custom_op("derived::exp_kept", np.exp, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_autograd(
+        lambda ctx, g: g * ctx.saved_tensors[0], setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output)
+    )
+    x = np.array([0.5, 1.0])
+    result = np.exp(x)
+    assert np.array_equal(pullback_of(op, of_results=True)(x, result, [np.ones(2)], [0])[0], np.exp(x))
+    assert result.flags.writeable

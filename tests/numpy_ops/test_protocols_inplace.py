@@ -254,3 +254,21 @@ def test_constants_are_written_to_the_array() -> None:
 def test_a_function_call_raises_in_the_same_words() -> None:
     h, x = np.ones(3), making.leaf(A)
     assert making.said(lambda: np.multiply(h, x, out=h), UnsupportedError) == WORDS.format("TrackedTensor")
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("shape", [(), (5,)])
+@pytest.mark.parametrize("n", [2, -1, 0.5, 3])
+def test_a_power_in_place_has_numpys_bits(dtype: str, shape: tuple[int, ...], n: Any) -> None:
+    """Of complex arrays without axes NumPy squares otherwise in place than it does in `x ** 2`."""
+
+    def f(x: Any) -> Any:
+        x **= n
+        return x
+
+    made = np.random.default_rng(0)
+    for _ in range(30):
+        x = np.asarray(made.uniform(0.5, 2, shape) + 1j * made.normal(size=shape)).astype(dtype)
+        assert np.array_equal(dispatch.functionalize(f)(x.copy()), f(x.copy()))
+        assert np.array_equal(dispatch.jvp(f, (x,), (x,))[0], f(x.copy()))
+    assert np.array_equal(dispatch.make_fx(f)(x.copy())(x.copy()), f(x.copy()))

@@ -48,7 +48,7 @@ def test_one_tag_or_many_or_twice():
     [
         ("pointwise", "f: 'pointwise' is no Tag. Write Tag.pointwise."),
         (["pointwize"], "f: 'pointwize' is no Tag. Did you mean 'pointwise'?"),
-        ([3], "f: 3 is no Tag."),
+        ([3], f"f: 3 is no Tag. Tags: {', '.join(Tag.__members__)}."),
     ],
 )
 def test_what_is_no_tag(tags, message):
