@@ -140,7 +140,7 @@ def magnitude(line: Line, y: Any, before: dict[str, Any]) -> Any:
     """How large the numbers are that a line adds up."""
     if line.magnitude in (ITSELF, "") or (line.magnitude == "0.0" and y.dtype.kind == "c"):
         return np.abs(y)
-    scope = NAMES | {name: np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)) if x.dtype.kind in "fc" else np.abs(x) if x.dtype.kind == "i" else x for name, x in before.items()}
+    scope = NAMES | {name: np.asarray(np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)) if x.dtype.kind in "fc" else np.abs(x) if x.dtype.kind == "i" else x) for name, x in before.items()}
     if line.magnitude != ABSOLUTE:
         return np.abs(np.asarray(eval(line.magnitude, scope)))
     exec(line.text, scope)

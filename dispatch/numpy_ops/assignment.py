@@ -89,19 +89,18 @@ def augmented(op: Function, ufunc: Any) -> Function:
         other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        if ufunc is np.matmul and np.ndim(other) == 2 and _is_by_columns(self):
-            value = shape.transpose(op(shape.transpose(other), shape.transpose(self)))
-        else:
-            value = op(self, other)
+        value = product_for(self, op, self, other) if ufunc is np.matmul else op(self, other)
         return value if value is NotImplemented else write_result(self, value, partial(as_ufunc, ufunc, (self, other)))
 
     return augment
 
 
-def _is_by_columns(x: Tensor) -> bool:
-    """Whether BLAS writes a matrix by columns, and so rounds a product of complex numbers otherwise than by rows."""
-    columns = (x.dtype.itemsize, x.dtype.itemsize * x.shape[0]) if len(x.shape) == 2 else None
-    return x.dtype.kind == "c" and columns is not None and getattr(x, "strides", None) == columns and columns[0] != columns[1]
+def product_for(out: Any, matmul: Function, x: Any, y: Any) -> Any:
+    """Return `x @ y` with the bits that NumPy writes into `out`: by columns BLAS computes `(y.T @ x.T).T`, which rounds otherwise."""
+    strides: tuple[Any, ...] = getattr(out, "strides", None) or ()
+    if min(np.ndim(x), np.ndim(y), len(strides)) < 2 or out.dtype.kind not in "fc" or abs(strides[-2]) >= abs(strides[-1]):
+        return matmul(x, y)
+    return shape.swapaxes(matmul(shape.swapaxes(y, -1, -2), shape.swapaxes(x, -1, -2)), -1, -2)
 
 
 def check_matmul_in_place(ndim: int) -> None:

@@ -744,3 +744,34 @@ def test_nobody_writes_to_a_number(write):
         return np.sum(x)
 
     assert dispatch.compile(g)(np.ones((2, 3))) == g(np.ones((2, 3)))
+
+
+def matrices(dtype, shape, by_columns, ways):
+    """Random numbers, by rows or by columns, seen `ways`."""
+    random = np.random.default_rng(len(shape))
+    x = (random.normal(size=shape) + 1j * random.normal(size=shape)).astype(dtype)
+    return np.copy(np.swapaxes(np.swapaxes(x, -1, -2).copy(), -1, -2) if by_columns else x, order="K")[ways]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("ways", [np.s_[...], np.s_[..., ::-1], np.s_[..., ::-1, :]], ids=["as it is", "columns turned", "rows turned"])
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_a_product_written_into_an_array_has_the_bits_of_numpys(dtype, n, ways, by_columns, batch):
+    def itself(x):
+        x @= x
+        return x
+
+    def other(x):
+        x @= x.reshape(-1, n, n)[0].copy()
+        return x
+
+    def out(x):
+        return np.matmul(x * 2, x, out=x)
+
+    for f in (itself, other, out):
+        expected, found = (matrices(dtype, (*batch, n, n), by_columns, ways) for _ in range(2))
+        f(expected)
+        dispatch.functionalize(f)(found)
+        assert found.tobytes() == expected.tobytes()
