@@ -591,7 +591,8 @@ cdef class OpOverload:
                 return found
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
-        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, ["default", *self.hooks.names(self)])
+        known = ["default", *self.hooks.names(self)]
+        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, known)
         raise AttributeError(f"{self.name} has no attribute {name!r}.{advice}")
 
     def __dir__(self):

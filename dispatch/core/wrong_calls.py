@@ -241,7 +241,8 @@ def named_dtype(who: str, name: str) -> Any:
     try:
         return np.dtype(name)
     except TypeError:
-        known = ["float", "int", "bool", "complex", *[str(word) for word in np.sctypeDict if len(str(word)) > 2]]
+        # Not np.sctypeDict: other packages add to it.
+        known = ["float", "int", "complex", *[np.dtype(char).name for char in np.typecodes["All"]]]
         said = f"{who}: dtype= is one of NumPy's, and there is none of the name {name!r}.{did_you_mean(name, known)}"
         raise ArgumentError(said) from None
 
