@@ -79,7 +79,8 @@ MOST_LINES = 350  # above it a file says at its top why
 # np.concatenate of a tracked value cost more than torch's;
 # 320 are what a kernel takes off its arguments on the stack, called without tuples, inputs saved as arrays and a walk whose first
 # leaf is in no dict: a quarter of a tracked call's instructions, and of forward and backward, whose bounds a slower machine missed;
-# 30 are what compiled objects say of an attribute that they do not have, and of a ctx used as a dict.
+# 50 are what compiled objects say of an attribute that they do not have, of a ctx used as a dict, and of an operator that stands
+# where its result was meant: Python asks the class itself for `+` and `with`.
 MOST_COMPILED_LINES = 8000
 DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

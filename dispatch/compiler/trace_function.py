@@ -127,7 +127,7 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
         static = tracing_mode == "fake"  # where only a size that depends on data is a symbol
         if given is None:
             made = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=static)
-            stack.callback(made._memo.forget)  # noqa: SLF001
+            stack.callback(made._memo.forget)  # noqa: SLF001  of a mode of its own, which users have no reason to empty
         yield stack.enter_context(given or made)
 
 
