@@ -115,6 +115,12 @@ def gives_array(subscripts: str, shapes: tuple[Shape, ...], optimize: Any) -> bo
     return isinstance(np.einsum(subscripts, *map(np.ones, shapes), optimize=optimize), np.ndarray)
 
 
+def adds_nothing(subscripts: str, shape: Shape) -> bool:
+    """Whether a result of one operand has all of its letters: elements are moved and none are added, which NumPy does by a view."""
+    terms, result = read_subscripts(subscripts, (shape,))
+    return set(terms[0]) == set(result)
+
+
 def _hashable(optimize: Any) -> Any:
     return tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
 
