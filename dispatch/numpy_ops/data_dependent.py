@@ -148,7 +148,7 @@ def _are_same(x: Any, y: Any) -> bool:
 value_places = of_data(
     "value_places(Tensor x, int? axis=None, *, bool equal_nan=True, bool sorted=True) -> Tensor",
     _value_places,
-    lambda x, axis, equal_nan, sorted: _fake_places(x, axis, equal_nan)[0],
+    lambda x, axis, **of_data: _fake_places(x, axis, of_data["equal_nan"])[0],
     name="np::unique",
     autograd=CONSTANT,
 )
