@@ -121,5 +121,5 @@ def test_beside_a_derivative_a_set_has_the_zero_that_numpy_keeps(name: str, dtyp
         x, y = random.choice([0.0, -0.0, 1.0, 2.0], size=n).astype(dtype), np.array([-0.0, 3.0])
         if dtype == "c16":
             x.imag = random.choice([0.0, -0.0, 1.0], size=n)
-        found, _ = dispatch.jvp(lambda x: f(x, y), (x,), (np.ones_like(x),))
+        found, _ = dispatch.jvp(lambda x, y=y: f(x, y), (x,), (np.ones_like(x),))
         assert equal_bits(found, f(x, y)), (x, found)
