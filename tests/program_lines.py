@@ -106,7 +106,7 @@ def tolerant(line: Line, y: Any, before: dict[str, Any]) -> bool:
 
 def by_layout(line: Line, x: Any, y: Any, before: dict[str, Any]) -> bool:
     """Whether bits differ, and NumPy gives others, too, for the same numbers without gaps between them, as `before` has them."""
-    if line.writes or y.dtype.kind not in "fc" or x.dtype != y.dtype or x.shape != y.shape or equal_bits(x, y):
+    if y.dtype.kind not in "fc" or x.dtype != y.dtype or x.shape != y.shape or equal_bits(x, y):
         return False
     scope = {**NAMES, **before}
     exec(line.text, scope)

@@ -615,7 +615,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         ["intersect1d", "setdiff1d", "setxor1d"],
         lambda make: [(make((5,)), make((4,)), False), (make((2, 3)), make((3,)), False), (make((3,)), make((4,)), True)],
     ),
-    "unsorted_places": lambda make: [(make((5,)), True), (make((2, 3)), False)],
+    "value_places": lambda make: [(make((5,)), None, True, False), (make((2, 3)), None, False, True), (make((4, 3)), -1, True, True)],
     "isin": lambda make: [
         (make((2, 3)), make((4,)), False, False, None), (make((3,)), make((2, 3)), False, True, None), (make(()), make((3,)), False, False, "sort"),
         (2, make((3,)), False, False, None), (make((3,)), 2, True, False, None),
@@ -792,7 +792,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 OWN = {  # what the layers need, and NumPy has under no name
     "checked_end", "none_but_nan", "none_free", "none_to_average", "poorly_conditioned", "discarding_imaginary",
-    "unique_places", "unsorted_places",
+    "unique_places", "value_places",
     "poly_from_roots", "poly_real_if_paired", "polynomial_remainder", "complex_below_0", "complex_beyond_1", "float_below_0",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
