@@ -1372,7 +1372,7 @@ del dic['y']; return a
 return other(a)
 return a * @ * @
 @ = @ + a.sum(); return (@, a)[0] * 2
-if @ is not None: return @
+return a if @ is None else @
 lst[1] = @; return a * lst[1]
 return a[slice(None)] * @
 return {@: 1.0} if isinstance(@, float) else a
