@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
@@ -29,6 +29,12 @@ class Body(Attributes):
         "python_code": "graph.code", "recompile": "nothing: a call runs the graph as it is", "run": "graph(x)",
     }  # fmt: skip
     _no_block = "`with graph.inserting_before(node):`"
+
+    def __iter__(self) -> NoReturn:
+        raise GraphError("a graph is no list of its nodes. Write for node in graph.nodes, and len(graph.nodes).")
+
+    def __getitem__(self, place: object) -> NoReturn:
+        raise GraphError(f"a graph is no list of its nodes, and was asked for [{place!r}]. Write graph.nodes[i].")
 
     def __init__(self, *given: object) -> None:
         if given:
