@@ -351,7 +351,10 @@ def refused(f: Any, args: tuple[Any, ...], keywords: dict[str, Any], options: Op
 def said(error: Exception) -> str:
     """Return the message of an exception, with the line of user code that it went through last."""
     line = raised_at(error)
-    text = str(error) or type(error).__name__
+    try:
+        text = str(error) or type(error).__name__
+    except Exception as why:  # what stands for an object in the trace has no text
+        text = f"{type(error).__name__}: {why}"
     if line is None or line.place in text:
         return text
     return f"{line}: {text}"

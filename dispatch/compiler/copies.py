@@ -635,6 +635,8 @@ class Copies:
         classes = self._classes(classes)
         if isinstance(x, (Tensor, TracedNumber)):
             x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+        elif type(x) is TracedGenerator:
+            return issubclass(np.random.Generator, classes)
         elif type(x) is CopiedMethod:
             return issubclass(types.MethodType, classes)
         elif (original := self.originals.get(id(x))) is not None:  # whose class may be registered with an abstract one

@@ -101,7 +101,7 @@ def refused_of(module: str, name: str) -> bool:
         return name not in ("", "stride_tricks")
     if top == "numpy":
         if module == "numpy.random":
-            return name not in ("", "default_rng")  # of a seed
+            return name not in ("", "default_rng", "Generator")  # of a seed; for isinstance
         return module.startswith("numpy.random") or name in REFUSED_NUMPY
     if top == "builtins":
         return name in REFUSED_BUILTINS
