@@ -257,7 +257,7 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     shape = (*[x.shape[i] for i in rows], *[y.shape[i] for i in columns])
     x = reshape(transpose(x, (*rows, *of_x)), (prod([x.shape[i] for i in rows]), n))
     y = reshape(transpose(y, (*of_y, *columns)), (n, prod([y.shape[i] for i in columns])))
-    return reshape(matmul(x, y), shape)
+    return reshape(dot(x, y), shape)
 
 
 def _inner(x: Any, y: Any) -> Any:
