@@ -29,6 +29,7 @@ from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import Guard, Reached, loud
+from .stores import Place
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
@@ -50,7 +51,8 @@ class FunctionGraph(NamedTuple):
     floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `doubted` is whether it
     has to be held against the function first: the code may catch an exception, and one that a traced value raises, and an array
     does not, would be nobody's to see; or it may write a text, and that of an iterator say has its address.
-    `integers` has those that it refers to, by name: each value is another trace.
+    `integers` has those that it refers to, by name: each value is another trace. `stores` has the places where a run puts the
+    second of its results, a list, which the function stores in what it refers to.
     """
 
     graph: Graph
@@ -67,6 +69,7 @@ class FunctionGraph(NamedTuple):
     quiet: bool
     doubted: bool
     integers: dict[str, int]
+    stores: tuple[Place, ...] = ()
 
 
 class Options(NamedTuple):
@@ -176,6 +179,7 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     words = placeholders(paths)
     numbers: dict[int, TracedNumber] = {}
     nodes: dict[int, Node] = {}
+    places: list[Place] = []
 
     def run(*traced: Any) -> Any:
         standing: dict[int, Any] = dict(held)
@@ -210,11 +214,13 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
                     f"it gives a {warning.category.__name__} where it computes without inputs, each time that it runs: "
                     f"{str(warning.message).rstrip('.')}."
                 )
-        copies.check_unchanged()
+        kept = copies.stores(as_inputs)
+        _check_stored([x for _, x in kept], {x.level for x in traced if isinstance(x, Tensor)})
+        places[:] = [place for place, _ in kept]
         own = [x for x in leaves(out) if type(x) is np.ndarray]
         if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):
             raise TracingError("it returns an array that it refers to, by whose data it decides. Return a copy.")
-        return copies.back(out)
+        return (copies.back(out), [x for _, x in kept]) if kept else copies.back(out)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
@@ -241,7 +247,25 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     if not given.wrapped:  # else a gradient would be summed in another order
         quiet = _make_smaller(graph, options)
     decided = tuple([i for i in floats if numbers[i].used or not SEEN_BY_NUMPY])
-    return bound(call, graph, decided, as_inputs, quiet, options)
+    return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places)
+
+
+def _with_stores(traced: FunctionGraph, places: list[Place]) -> FunctionGraph:
+    if places and not traced.repeatable:
+        raise TracingError(
+            f"it stores {places[0].path}, and a write to an array or a custom operator comes before what may raise: a graph "
+            "stores at its end."
+        )
+    return traced._replace(stores=tuple(places))
+
+
+def _check_stored(values: list[Any], levels: set[Any]) -> None:
+    """Raise for a value of a transform that the function stores, which outlives the transform."""
+    for x in leaves(values):
+        if isinstance(x, Tensor) and x.level not in levels:
+            raise TracingError(
+                f"it stores a {type(x).__name__} of {x.level!r} in what it refers to. Return it, or store x.data."
+            )
 
 
 def bound(

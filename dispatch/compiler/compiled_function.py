@@ -43,6 +43,7 @@ from .given import Given, argument_names, slot_of
 from .lowering import program
 from .pickled import found_again, found_by_name
 from .reached import loud
+from .stores import storing
 
 FEW = 4  # threads of a run by default: more would wait for memory, or for processors that a container has not
 KEEPING = RLock()  # while a trace becomes an entry
@@ -148,6 +149,9 @@ class Compiled(Attributes, Caller):
         """Run the function, and hold the graph, which runs on copies, against it."""
         if entry.doubted and entry.traced is not None and self._backend is not replay:  # an engine is held against the replay
             run = put_back(entry.traced.graph, replay(entry.traced.graph, []))
+        places = () if entry.traced is None else entry.traced.stores
+        if places:  # the function itself stores
+            run = getattr(run, "without_stores", run)
         copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
         raised: Exception | None = None
         out = None
@@ -158,7 +162,8 @@ class Compiled(Attributes, Caller):
         try:
             with unheard() if raised is None else nullcontext():
                 made = run(*copies)
-            same = agree(made, out) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
+            expected = (out, [place.get() for place in places]) if places else out
+            same = agree(made, expected) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
         except Exception:
             same = raised is not None
         if not same:
@@ -194,6 +199,8 @@ class Compiled(Attributes, Caller):
             graph = capture_graph(call, self._options)
             if key is not None and len(call.reached.guards) != known:  # so that another walk does not compare it
                 key, unkept = None, f"its trace has asked for {call.reached.guards[-1].path}, which is not there"
+            if graph.stores:
+                key, unkept = None, f"it stores {graph.stores[0].path} in what it refers to, which is of this process"
         except Exception as error:
             if self._fullgraph or not note:
                 raise
@@ -233,13 +240,14 @@ class Compiled(Attributes, Caller):
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
-        if loud(np) != (False,) or has_blocks(traced.graph):  # an engine would neither raise nor call for floating-point errors
+        if loud(np) != (False,) or has_blocks(traced.graph) or traced.stores:
+            # an engine would neither raise nor call for floating-point errors, and its first run is held against the replay
             backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         for replayed in (run, *[piece.replayed for piece in pieces_of(run)]):
             if type(replayed) is Program:
                 replayed.workers = self._workers
-        return Entry(call, traced.conditions, traced, put_back(traced.graph, run))
+        return Entry(call, traced.conditions, traced, storing(put_back(traced.graph, run), traced.stores))
 
     def _warn(self, reason: str) -> None:
         """Warn once why calls run the function itself."""

@@ -37,6 +37,7 @@ class Explained:
             lines += [f"    not kept for other processes: {entry.unkept}"] if entry.unkept and self.in_files else []
             lines += [f"    as long as these stay what they are: {', '.join(traced.places)}"] if traced.places else []
             lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
+            lines += [f"    stored after each run: {', '.join(place.path for place in traced.stores)}"] if traced.stores else []
             lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []
             same = [other.traced.integers for other in self.entries if other.call == entry.call and other.traced is not None]
             changed = [f"{k} = {x}" for k, x in traced.integers.items() if any(other.get(k, x) != x for other in same)]

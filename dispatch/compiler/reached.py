@@ -110,6 +110,7 @@ class Code(NamedTuple):
     sets: bool  # whether it may make a set
     taken: frozenset[tuple[str, str]]  # the attributes that it takes without calling them at once, after the global before each
     puts: frozenset[str]  # the attributes that it assigns to
+    loads: frozenset[str]  # the attributes that it reads or deletes
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
@@ -118,6 +119,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     taken: set[tuple[str, str]] = set()
     puts: set[str] = set()
+    loads: set[str] = set()
     before = ""  # the global that was loaded just before
     decides, refused, catches, tells_apart, writes, sets = False, "", False, False, False, False
     constant = False  # whether None, True or the like was loaded just before
@@ -137,8 +139,10 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             found["attributes"].add(step.argval)
             if name == "LOAD_ATTR" and not (CALLS_BY_LOAD_ATTR and step.arg is not None and step.arg & 1):
                 taken.add((known, step.argval))
-            elif name == "STORE_ATTR":
+            if name == "STORE_ATTR":
                 puts.add(step.argval)
+            else:
+                loads.add(step.argval)
         elif name.startswith(("FORMAT_", "CONVERT_VALUE")):
             writes = True
         elif name in ("BUILD_SET", "SET_ADD", "SET_UPDATE"):
@@ -163,13 +167,14 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             sets |= inner.sets
             taken |= inner.taken
             puts |= inner.puts
+            loads |= inner.loads
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
             writes |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    also = frozenset(taken), frozenset(puts)
+    also = frozenset(taken), frozenset(puts), frozenset(loads)
     return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets, *also)
 
 
@@ -196,6 +201,8 @@ class Reached:
         self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
         self._taken: set[str] = set()
         self._put: set[str] = set()  # what code assigns to, fields of records too
+        self._stored: set[str] = set()  # what code assigns to
+        self._loaded: set[str] = set()  # what code reads
         self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = self.writes = self.sets = False
         state: Any = None
         while True:
@@ -216,7 +223,7 @@ class Reached:
                 self._class(cls, cls.__name__)
             if self.every:
                 self.names |= {text for text in self.texts if text.isidentifier() and text[0] != "_"} - ARRAYS_OWN
-            if state == (state := (len(self.names), self.every, self.makes, self.fields)):
+            if state == (state := (len(self.names), len(self._stored), len(self._loaded), self.every, self.makes, self.fields)):
                 break
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
         if strange:
@@ -234,7 +241,12 @@ class Reached:
 
     def attributes(self, d: dict[str, Any]) -> list[str]:
         """Return the names in the dict of an object that the code may ask for."""
-        return [name for name in d if self.every or name in self.names]
+        unread = self._unread()
+        return [name for name in d if self.every or (name in self.names and name not in unread)]
+
+    def _unread(self) -> set[str]:
+        """Return the names that code stores to and does not read: what an object has by them does not matter."""
+        return self._stored - self._loaded
 
     # -- values --------------------------------------------------------------------------------------------------------------
 
@@ -348,7 +360,8 @@ class Reached:
 
     def _dict(self, d: dict[Any, Any], path: str, each: str, whole: bool) -> None:
         """The items of a dict, or, if it is that of an object, those that the code names."""
-        kept = d if whole or self.every else self.names
+        unread = self._unread()
+        kept = d if whole or self.every else self.names - unread if unread else self.names
         pairs = list(dict.items(d))  # in the order of the dict
         self._note(DICT, d, tuple([k for k, _ in pairs]), tuple([v if k in kept else SKIPPED for k, v in pairs]), path)
         for k, v in pairs:
@@ -401,6 +414,8 @@ class Reached:
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self.names |= code.attributes
         self._put |= code.puts
+        self._stored |= code.puts
+        self._loaded |= code.loads
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
             self.names |= code.texts  # of a module's attributes these alone are found, getattr(np, "unstack") say
@@ -607,6 +622,7 @@ class Reached:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
         named = set(getattr(cls, "__dataclass_fields__", ()))
         self.names |= named
+        self._loaded |= named  # by the methods that dataclasses write
         self._put |= named
         if self.fields and "__dataclass_fields__" in d:
             self.visit(d["__dataclass_fields__"], f"{cls.__name__}.__dataclass_fields__")

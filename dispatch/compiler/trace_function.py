@@ -63,8 +63,9 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
 
     Notes
     -----
-    With real arrays `f` runs as usual, and its writes to arguments happen. In the other modes no kernel runs, and arguments
-    are not changed.
+    With real arrays `f` runs as usual, and its writes to arguments happen; a size that depends on data, as of `np.unique(x)`,
+    is the number that it was, so the graph is for arrays of which it is the same. In the other modes no kernel runs, and
+    arguments are not changed.
 
     Examples
     --------

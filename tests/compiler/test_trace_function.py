@@ -323,8 +323,13 @@ def in_another_order(x: Any) -> Any:
     return v, v[0, 1], v.reshape(-1)
 
 
+def of_each_item(x: Any) -> Any:
+    v = np.copy(np.arange(6.0).reshape(2, 3).T)
+    return v, dispatch.vmap(lambda row: row[::-1])(v), dispatch.vmap(lambda row: row.reshape(1, -1))(v)
+
+
 @pytest.mark.parametrize("mode", ["real", "fake", "symbolic", "compile", "export"])
-@pytest.mark.parametrize("f", [a_view, views_of_views, parts_of_numbers, a_repeated_row, apart, in_another_order])
+@pytest.mark.parametrize("f", [a_view, views_of_views, parts_of_numbers, a_repeated_row, apart, in_another_order, of_each_item])
 def test_constants_that_share_memory_share_it_in_the_results_of_a_graph(f: Any, mode: str) -> None:
     x = np.ones(3)
     if (f, mode) == (a_repeated_row, "compile"):  # a function that is compiled would return what may be written to

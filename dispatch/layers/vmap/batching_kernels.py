@@ -1,6 +1,7 @@
 """The batching layer's kernels: one that runs a rule, one that loops, and those of functional forms, by their origin's rule."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, split, wrap
@@ -53,7 +54,7 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
     plain = not (op.schema.is_mutable or op.outputs.typed)
     single = plain and len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     form = form_of(op.schema)
-    kept_apart = None if op in KEEPS_STRIDES else apart
+    kept_apart = None if op in KEEPS_STRIDES else partial(apart, is_view=True) if op.schema.is_view else apart
 
     def returned(like: BatchedTensor, result: Any, args: tuple[Any, ...]) -> Any:
         return form.returning(rule_output(op, like, result, args), args)

@@ -1,8 +1,8 @@
 """`einsum` and the products that are cases of it: `tensordot`, `inner`, `outer`, `vdot`, `kron`.
 
 All are composites. Two operands become one matrix product, after axes that only one of them has are summed, so the rules of
-`matmul` apply; more operands are multiplied pair by pair, in the order that `np.einsum_path` finds. The file has more than 350
-lines because each of these products is another spelling of the same sums.
+`matmul` apply; more operands are multiplied pair by pair, in the order that `np.einsum_path` finds. The file has more than 350 lines, because the
+other products are einsums of a few letters.
 """
 
 from collections import Counter
@@ -114,6 +114,12 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
 def gives_array(subscripts: str, shapes: tuple[Shape, ...], optimize: Any) -> bool:
     """Whether NumPy gives a result without axes as an array: it does where the last of several steps is a product of matrices."""
     return isinstance(np.einsum(subscripts, *map(np.ones, shapes), optimize=optimize), np.ndarray)
+
+
+def adds_nothing(subscripts: str, shape: Shape) -> bool:
+    """Whether a result of one operand has all of its letters: elements are moved and none are added, which NumPy does by a view."""
+    terms, result = read_subscripts(subscripts, (shape,))
+    return set(terms[0]) == set(result)
 
 
 def _hashable(optimize: Any) -> Any:
@@ -258,7 +264,7 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     x, y = [a if hasattr(a, "dtype") else np.asarray(a) for a in (x, y)]
     of_x, of_y, rows, columns = _matched(x.shape, y.shape, axes)
     shape = (*[x.shape[i] for i in rows], *[y.shape[i] for i in columns])
-    return reshape(matmul(_as_matrix(x, rows, of_x), _as_matrix(y, of_y, columns)), shape)
+    return reshape(dot(_as_matrix(x, rows, of_x), _as_matrix(y, of_y, columns)), shape)
 
 
 def _tensordot_pullback(g: Any, x_shape: Shape, other: Any, axes: Any, *, first: bool) -> Any:
