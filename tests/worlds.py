@@ -1351,6 +1351,9 @@ lambda q: q * rate
 Cfg(w=a)
 P(a, 1.0)
 np.float64(2) * a[0]
+@ + a.sum()
+@ * np.float64(0.5)
+(W.sum(), a)
 '''.strip().splitlines()
 ENDS = '''
 return a
@@ -1367,5 +1370,11 @@ return np.linalg.inv(np.outer(a, a) * 0)
 try: raise KeyError(1)\\nexcept KeyError: return @
 del dic['y']; return a
 return other(a)
+return a * @ * @
+@ = @ + a.sum(); return (@, a)[0] * 2
+return a if @ is None else @
+lst[1] = @; return a * lst[1]
+return a[slice(None)] * @
+return {@: 1.0} if isinstance(@, float) else a
 return helper(a) * plain.k
 '''.strip().splitlines()

@@ -18,7 +18,7 @@ import functools
 import gc
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,8 @@ class Copies:
     def __init__(self, reached: Reached, standing: dict[int, Any], anchor: Any = None) -> None:
         self.reached, self.standing = reached, standing
         self._stands = reached.writes or reached.sets
+        self._first: dict[tuple[int, str], Any] = {}  # the attributes that may be stored to, of copies by their ids
+        self._read: set[tuple[int, str]] = set()  # those of them that were read before
         self._metaclasses: dict[type, type] = {}  # whose classes are hashed as the originals are
         self.made: dict[int, Any] = {}  # by id of the original
         self.originals: dict[int, Any] = {}  # by id of the copy
@@ -429,9 +431,34 @@ class Copies:
             type.__setattr__(new, "__repr__", without_text(cls))
         if plainly_hashed(cls):  # by which a set has its order
             type.__setattr__(new, "__hash__", lambda x: object.__hash__(self.originals.get(id(x), x)))
+        if self.reached.stored and not self.reached.every:
+            type.__setattr__(new, "__getattribute__", self._reading())
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)
         return new
+
+    def _reading(self) -> Callable[[Any, str], Any]:
+        """Return what reads an attribute of an object of the copy, and notes those that were not stored to before."""
+        first, read = self._first, self._read
+
+        def reading(x: Any, name: str) -> Any:
+            found = object.__getattribute__(x, name)
+            if found is first.get((id(x), name), EMPTY):
+                read.add((id(x), name))
+            return found
+
+        return reading
+
+    def unread(self, places: Iterable[Place]) -> frozenset[tuple[int, Any]]:
+        """Return those of the places that are attributes which were stored to before anything read them."""
+        there = {place.at for place in places}
+        found = set()
+        for number, name in self._first.keys() - self._read:
+            original = self.originals[number]
+            at = id(instance_dict(original)), name
+            if at in there and not hasattr(type(original), name):
+                found.add(at)
+        return frozenset(found)
 
     def _metaclass(self, meta: type) -> type:
         """Return the class of the copy of a class: its own, or one like it where code may make a set."""
@@ -466,6 +493,8 @@ class Copies:
         if d is not None and own is not None:
             for name in self.reached.attributes(d):
                 own[name] = self.copy(d[name])
+                if name in self.reached.stored:
+                    self._first[id(new), name] = own[name]
             self._watched(mapping_items, own, f"an attribute of a {cls.__name__}", d)
         old = {(m.__objclass__.__name__, m.__name__): m for m in slots_of(type(x))}
         for member in slots_of(cls):

@@ -15,11 +15,12 @@ from .conditions import EMPTY
 
 
 class Place(NamedTuple):
-    """Where a value is stored: what puts it there, what reads it, and how the place is called."""
+    """Where a value is stored: what puts it there, what reads it, how the place is called, and its holder's id and its key."""
 
     put: Callable[[Any], Any]
     get: Callable[[], Any]
     path: str
+    at: tuple[int, Any]
 
 
 def stored(original: Any, members: list[Any], before: tuple[Any, ...], now: tuple[Any, ...]) -> list[tuple[Place, Any]] | None:
@@ -35,8 +36,8 @@ def stored(original: Any, members: list[Any], before: tuple[Any, ...], now: tupl
         What the copy held: of a dict and of slots names and values in turns.
     """
     if type(original) is types.CellType:
-        found = Place(partial(setattr, original, "cell_contents"), partial(getattr, original, "cell_contents"), "")
-        return None if now[0] is EMPTY else [(found, now[0])]
+        put, get = partial(setattr, original, "cell_contents"), partial(_read, ValueError, getattr, original, "cell_contents")
+        return None if now[0] is EMPTY else [(Place(put, get, "", (id(original), None)), now[0])]
     if type(original) is list:
         if len(now) != len(before):
             return None
@@ -54,18 +55,21 @@ def stored(original: Any, members: list[Any], before: tuple[Any, ...], now: tupl
 
 
 def _slot(holder: Any, member: Any, name: str) -> Place:
-    return Place(partial(member.__set__, holder), partial(member.__get__, holder), f".{name}")
+    get = partial(_read, AttributeError, member.__get__, holder)
+    return Place(partial(member.__set__, holder), get, f".{name}", (id(holder), name))
 
 
 def _item(holder: Any, key: Any) -> Place:
     path = f".{key}" if type(key) is str else f"[{key!r}]"
-    return Place(partial(operator.setitem, holder, key), partial(_found, holder, key), path)
+    get = partial(_read, LookupError, operator.getitem, holder, key)
+    return Place(partial(operator.setitem, holder, key), get, path, (id(holder), key))
 
 
-def _found(holder: Any, key: Any) -> Any:
+def _read(absent: type[Exception], get: Callable[..., Any], *of: Any) -> Any:
+    """Return what is in a place; `EMPTY` where nothing is."""
     try:
-        return holder[key]
-    except (KeyError, IndexError):  # the function has not stored what its graph stores
+        return get(*of)
+    except absent:
         return EMPTY
 
 

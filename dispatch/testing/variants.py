@@ -160,13 +160,13 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
         if name in kept:
             continue
         others: list[Any] = []
-        if type(x) is float and x:
-            others = [0.7 * x]  # no simple share: products with lengths are no integers
+        if isinstance(x, (float, np.floating)) and x:
+            others = [type(x)(0.7 * x)]  # no simple share: products with lengths are no integers
         elif type(x) is int and AXIS.fullmatch(name):
             others = [int(x == 0), -1]
         elif type(x) is int and x > 1:  # a step of 0 would not end
             others = [x - 1]
-        if special and type(x) in (int, float) and not AXIS.fullmatch(name):
+        if special and isinstance(x, (int, float, np.floating)) and not AXIS.fullmatch(name):
             short = [1, 0] if AMOUNT.fullmatch(name) else [1]
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
         for other in others:

@@ -284,3 +284,92 @@ def test_one_record_in_two_places_is_refused():
     with pytest.warns(PerformanceWarning, match="it returns one Record in two places, and a graph makes two"):
         made = dispatch.compile(f)(x)
     assert made is model.w
+
+
+class Mean:
+    def __init__(self):
+        self.total, self.last, self.before = 0.0, None, None
+
+    def add(self, a):
+        self.total = self.total + a.sum()
+        self.last = (self.total, a)
+        return self.total * self.last[1]
+
+
+def test_a_number_of_numpys_that_is_stored_anew_is_an_input():
+    mean, plain = Mean(), Mean()
+    add = compiled(mean.add)
+    for k in range(12):
+        assert np.array_equal(add(x[: k % 3]), plain.add(x[: k % 3]))
+        assert type(mean.total) is np.float64
+        assert mean.last[0] is mean.total
+    assert len(add.entries) <= 6
+
+
+
+def in_a_tuple(a, model):
+    model.total = model.total + 1
+    return a * model.total * model.before[0]
+
+
+def in_a_slice(a, model):
+    model.total = model.total + 1
+    return a[model.before] * model.total
+
+
+def as_a_key(a, model):
+    model.total = model.total + 1
+    return a * model.before[next(iter(model.before))]
+
+
+@pytest.mark.parametrize(
+    ("f", "hold"),
+    [(in_a_tuple, lambda n: (n,)), (in_a_slice, lambda n: slice(n)), (as_a_key, lambda n: {n: 2.0}), (as_a_key, lambda n: {1: n})],
+)
+def test_the_same_number_in_another_place_keeps_its_value(f, hold):
+    found = []
+    for wrap in (lambda f: f, dispatch.compile):
+        model, g = Mean(), wrap(f)
+        model.total = np.int64(2)
+        model.before = hold(model.total)
+        found.append([g(x, model).tobytes() for _ in range(4)])
+    assert found[0] == found[1]
+
+
+def test_the_same_number_in_an_argument_keeps_its_value():
+    def f(a, model, pair):
+        model.total = model.total + 1
+        return a * model.total * pair[0]
+
+    found = []
+    for wrap in (lambda f: f, dispatch.compile):
+        model, g = Mean(), wrap(f)
+        model.total = np.float64(2)
+        pair = (model.total,)
+        found.append([g(x, model, pair).tobytes() for _ in range(4)])
+    assert found[0] == found[1]
+
+
+class Branching:
+    kept = None
+
+    def __init__(self):
+        self.kept = 1.0
+        self.flag = True
+
+    def run(self, a):
+        if self.flag:
+            self.kept = a
+        return self.kept * 2
+
+
+def test_what_is_read_in_another_branch_is_compared():
+    found = []
+    for wrap in (lambda f: f, dispatch.compile):
+        model = Branching()
+        run, out = wrap(model.run), []
+        for flag, value in ((True, 2.0), (True, "ab"), (False, 3.0), (False, 4.0), (True, x)):
+            model.flag, model.kept = flag, value
+            out.append(np.asarray(run(x)).tobytes())
+        found.append(out)
+    assert found[0] == found[1]
