@@ -17,7 +17,8 @@ import numpy as np
 from ..core.collector import collector_paused
 from ..core.program import Program
 from ..core.source import levels_out, raised_at
-from ..core.wrong_calls import Attributes, clear
+from ..core.wrong_attributes import Attributes
+from ..core.wrong_calls import clear
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import (
     DefinitionError,
@@ -60,7 +61,10 @@ class Compiled(Attributes, Caller):
         The traces, oldest first.
     """
 
-    _elsewhere: ClassVar[dict[str, str]] = {"graph": "dispatch.make_fx(f)(x), a graph", "code": "dispatch.make_fx(f)(x).code"}
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "graph": "dispatch.make_fx(f)(x), a graph", "code": "dispatch.make_fx(f)(x).code", "lower": "dispatch.export(f, (x,))",
+    }  # fmt: skip
+    _listed = False
     _no_block = "a call, f(x)"
 
     def __init__(

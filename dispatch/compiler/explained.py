@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 
 from ..core.pytree import items_of
+from ..core.wrong_attributes import Fields
 from .backends.lookup import pieces_of
 from .cache import LIMIT, Entry
 
 MOST_SAID = 8  # items of a container, one by one
 
 
-class Explained:
+class Explained(Fields):
     """The cache of a compiled function, printed as text; where entries are kept in files, why one is not."""
+
+    _fields = ("entries", "in_files", "name", "note", "reasons", "traces")
 
     def __init__(
         self, name: str, traces: int, entries: list[Entry], reasons: dict[str, int], note: str, *, in_files: bool

@@ -30,6 +30,8 @@ class ExcludeDispatchKeyGuard(Watcher):
     array([0.84147098, 0.84147098])
     """
 
+    _fields = ("excluded", "keys")
+
     def __init__(self, *keys: str | DispatchKey) -> None:
         super().__init__()
         self.keys = tuple(layer_key(key, "be excluded", transparent=True) for key in keys)

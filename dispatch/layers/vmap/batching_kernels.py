@@ -18,7 +18,7 @@ from .kernel import Ruled
 from .methods import SEQUENTIAL, rule_of
 from .opaque_vmap import as_one, by_loop, is_possible
 from .randomness import drawing
-from .tensor import BatchedTensor
+from .tensor import IS_ARRAY, BatchedTensor
 
 
 def kernel_by(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
@@ -78,7 +78,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
             if type(out) is BatchedTensor:
                 number = alike and is_number(args[0])
                 if not out.shape:
-                    out.is_array = not number
+                    IS_ARRAY.__set__(out, not number)
                 elif number:
                     return wrap(BatchedTensor, _copy(out.value), out, out.kept)
             return out
@@ -96,10 +96,10 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         if not x.shape and is_number(x):
             if out.shape or not gives_number(op, args):  # an array of its own
                 out = wrap(BatchedTensor, _copy(out.value), out, out.kept) if shared else out
-                out.is_array = True
+                IS_ARRAY.__set__(out, True)
             return out
         if shared and not out.shape:
-            out.is_array = True
+            IS_ARRAY.__set__(out, True)
         return out
 
     return viewing
