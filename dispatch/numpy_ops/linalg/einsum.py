@@ -26,7 +26,7 @@ from ..indexing import as_number, getitem
 from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
-from ..shape import copy, reshape, transpose
+from ..shape import copy, expand_dims, reshape, transpose
 from .matmul import dot, matmul
 
 Shape = tuple[int, ...]
@@ -369,7 +369,26 @@ tensordot = composite(
     ),
     jvp=linear("x", "y"),
 )
-inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner, numpy=np.inner, laid_out=True)
+
+
+def _inner_pullback(g: Any, x_shape: Shape, other: Any, *, first: bool) -> Any:
+    ndim = _ndim(other)
+    if not x_shape or not ndim or len(x_shape) == ndim == 1:
+        return multiply(g, conjugated(other))
+    return _tensordot_pullback(g, x_shape, other, ((-1,), (-1,)), first=first)
+
+
+inner = composite(
+    "inner(Tensor x, Tensor y) -> Tensor",
+    _inner,
+    numpy=undispatched(np.inner),
+    laid_out=True,
+    autograd=pullbacks(
+        x=lambda g, x_shape, y: _inner_pullback(g, x_shape, y, first=True),
+        y=lambda g, x, y_shape: _inner_pullback(g, y_shape, x, first=False),
+    ),
+    jvp=linear("x", "y"),
+)
 outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer, numpy=np.outer)
 vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot, numpy=np.vdot)
 vecdot = composite(
@@ -377,6 +396,12 @@ vecdot = composite(
     _vecdot,
     numpy=lambda x, y, axis: np.vecdot(x, y, axis=axis),  # type: ignore[call-overload]
     laid_out=True,
+    closed_for=lambda x, y, axis: axis == -1,
+    autograd=pullbacks(
+        x=lambda g, y: multiply(expand_dims(conjugated(g), -1), y),
+        y=lambda g, x: multiply(expand_dims(g, -1), x),
+    ),
+    jvp=pushforwards(x=lambda t, y: vecdot(t, y), y=lambda t, x: vecdot(x, t)),
 )
 kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron, numpy=np.kron, laid_out=True)
 cross = composite(
