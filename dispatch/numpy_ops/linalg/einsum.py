@@ -27,7 +27,7 @@ from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
 from ..shape import copy, expand_dims, reshape, transpose
-from .matmul import dot, matmul
+from .matmul import adjoint, dot, matmul
 
 Shape = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -355,6 +355,23 @@ def _multi_dot(arrays: Any) -> Any:
     return einsum(",".join(letters) + "->" + ends, list(arrays))
 
 
+def _multi_dot_pullback(g: Any, arrays: Any, arrays_needed: Any) -> list[Any]:
+    shapes = [x.shape for x in arrays]
+    matrices = [x if len(x.shape) == 2 else reshape(x, (-1, 1) if i else (1, -1)) for i, x in enumerate(arrays)]
+    g = reshape(g, (matrices[0].shape[0], matrices[-1].shape[1]))
+    turned = [adjoint(x) for x in matrices]
+    found = [
+        multi_dot([*turned[:i][::-1], g, *turned[i + 1 :][::-1]]) if needed else None for i, needed in enumerate(arrays_needed)
+    ]
+    return [x if x is None or len(shape) == 2 else reshape(x, shape) for x, shape in zip(found, shapes, strict=True)]
+
+
+def _multi_dot_pushforward(t: Any, arrays: Any, arrays_needed: Any) -> Any:
+    """Return the sum of the products with one array's tangent in its place."""
+    moved = [i for i, needed in enumerate(arrays_needed) if needed]
+    return reduce(add, [multi_dot([*arrays[:i], t[i], *arrays[i + 1 :]]) for i in moved])
+
+
 def _ndim(x: Any) -> int:
     return len(getattr(x, "shape", ()))
 
@@ -410,4 +427,12 @@ cross = composite(
     numpy=np.cross,
     laid_out=_cross_laid_out,
 )
-multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot, numpy=np.linalg.multi_dot, laid_out=True)
+multi_dot = composite(
+    "linalg_multi_dot(Tensor[] arrays) -> Tensor",
+    _multi_dot,
+    numpy=undispatched(np.linalg.multi_dot),
+    laid_out=True,
+    closed_for=lambda arrays: len(arrays) > 2,
+    autograd=pullbacks(arrays=_multi_dot_pullback),
+    jvp=pushforwards(arrays=_multi_dot_pushforward),
+)
