@@ -15,6 +15,8 @@ from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
 
 import numpy as np
 
+from ..errors import ArgumentError
+
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
@@ -108,6 +110,12 @@ class Residual:
     >>> halved(np.ones(2))
     array([0.5, 0.5])
     """
+
+    def __init__(self, *given):
+        if given:
+            raise ArgumentError(
+                "Residual is a type hint, and holds nothing: write -> tuple[np.ndarray, Residual], and return the object itself."
+            )
 
 
 cdef struct Apart:                          # what an array of an output is held against

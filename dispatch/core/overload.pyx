@@ -466,8 +466,9 @@ cdef class OpOverload:
         >>> dispatch.ops.np.multiply.redispatch(dispatch.DispatchKey.AUTOGRAD, x, 2.0)  # the tape records nothing
         array([0., 2.])
         """
-        if not 0 < below < KEYS:
-            raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {below}.")
+        if not isinstance(below, int) or not 0 < below < KEYS:
+            said = f"nothing is below {below}" if isinstance(below, int) else f"was given {kind_of(below)}"
+            raise DefinitionError(f"{self.name}: redispatch goes below a key, and {said}. Write DispatchKey.AUTOGRAD, say.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         cdef Definition definition = self.definition
         if keywords or len(args) != definition.arguments.direct:
@@ -561,6 +562,8 @@ cdef class OpOverload:
             It takes every argument by position.
         """
         cdef OpOverload whole = self.whole
+        if not isinstance(keys, int) or keys < 0:
+            raise DefinitionError(f"{self.name}: fallthrough takes keys as an int whose bit k is key k, not {kind_of(keys)}.")
 
         def through(*args):
             return redispatched(whole, keys, args)

@@ -44,6 +44,8 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     attach = documented[name] if name in documented and name not in layers else find_layer(name).attach
 
     def register(*args: Any, **options: Any) -> Any:
+        if (options or len(args) > 1) and name in documented and not fits(register, args, options):
+            raise unfit(register, args, options)
         try:
             return attach(op, *args, **options)
         except DispatchError as error:
@@ -59,6 +61,15 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     else:
         register.__doc__ = attach.__doc__
     return register
+
+
+def fits(register: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a call has the parameters of a verb: a decorator, which is called later, would say so too late."""
+    try:
+        signature(register).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
 
 
 def names(op: OpOverload) -> list[str]:

@@ -48,6 +48,7 @@ def clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: 
     return numpy_clip(x, low, high, out, **keywords)
 
 
+@clear
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Return an array with another dtype.
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
-from ..core.wrong_calls import Attributes, Block, clear
+from ..core.wrong_calls import Attributes, Block, clear, holding
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.call_errors import refused_output
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..dispatcher.rule_parameters import check_kernel_parameters
-from ..errors import DefinitionError, LibraryError, kind_of
+from ..errors import DefinitionError, LibraryError, did_you_mean, kind_of, shown
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
@@ -79,8 +79,10 @@ class Library(Attributes, metaclass=Block):
         module, place = caller()
         if not isinstance(ns, str):
             raise LibraryError(f"a library is of a namespace, by its name, and {kind_of(ns)} was given.")
-        if kind not in KINDS:
-            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {kind!r} was given.")
+        if not isinstance(kind, str) or kind not in KINDS:
+            given = f"{kind!r}" if isinstance(kind, str) else kind_of(kind)
+            near = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
+            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {given} was given.{near}")
         if ns != "_":
             check_name(ns, "a namespace")
         elif kind != "IMPL":
@@ -104,6 +106,7 @@ class Library(Attributes, metaclass=Block):
                     )
                 _owners[ns] = self
 
+    @clear
     def define(self, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> str:
         """Define an operator of this namespace by its schema, without a kernel.
 
@@ -143,6 +146,7 @@ class Library(Attributes, metaclass=Block):
             self._defined.append((add(op, module, place), op.table))
         return str(op.schema.full_name).partition("::")[2]
 
+    @holding("with_keyset", "allow_override")
     def impl(
         self,
         op_name: str | OpOverload,
@@ -209,6 +213,7 @@ class Library(Attributes, metaclass=Block):
             self._waiting.append(waiting)
             wait(name, waiting)
 
+    @holding("with_keyset")
     def fallback(self, fn: Function, dispatch_key: str | DispatchKey = "", *, with_keyset: bool = False) -> None:
         """Register a kernel at a key for every operator that has none of its own there.
 
@@ -313,8 +318,8 @@ def _forget_slots() -> None:
 
 def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[Tag]) -> OpOverload:
     """Make an operator without kernels from a schema that begins with '('; it is not registered by name yet."""
-    if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
-        raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {alias_analysis!r} was given.")
+    if not isinstance(alias_analysis, str) or alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+        raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {shown(alias_analysis)} was given.")
     marks = tag_set(tags, name) | ({Tag.maybe_aliasing_or_mutating} if alias_analysis == "CONSERVATIVE" else set())
     schema = Schema.parse(text, name=name)
     check_tags(schema, marks)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.source import innermost, where
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import holding
 from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of
 from .defaults import accept, spell
 from .dimensions import Places, Tree
@@ -111,7 +111,7 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
     return schema
 
 
-@clear
+@holding("op_name", "mutates_args")
 def infer_schema(
     fn: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Tag | Iterable[Tag] = ()
 ) -> str:
@@ -249,7 +249,7 @@ def _shared(
         written = arrays
     else:
         unsure = isinstance(mutates_args, dict) and any(value is False for value in mutates_args.values())
-        if unsure or not isinstance(mutates_args, Iterable):
+        if unsure or isinstance(mutates_args, bytes) or not isinstance(mutates_args, Iterable):
             raise DefinitionError(
                 f"{name}: mutates_args is {kind_of(mutates_args)}. "
                 "Write the names of the arrays that are written to, mutates_args=() for none.",
@@ -257,6 +257,10 @@ def _shared(
             )
         written = list(mutates_args)
     for word in written:
+        if not isinstance(word, str):
+            raise DefinitionError(
+                f"{name}: mutates_args names the arrays that are written to, and {kind_of(word)} is among them.", operator=name
+            )
         if word not in kinds:
             known = did_you_mean(str(word), kinds) or f" Parameters: {', '.join(kinds)}."
             raise DefinitionError(f"{name}: mutates_args names {word!r}, which is no parameter.{known}", operator=name)

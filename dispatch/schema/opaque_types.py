@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..core import Tensor
+from ..core.wrong_calls import clear
 from ..errors import DefinitionError, SchemaError, kind_of
 from .types import ClassType
 
@@ -15,6 +16,7 @@ C = TypeVar("C", bound=type)
 _opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionary()
 
 
+@clear
 def register_opaque_type(cls: C, /) -> C:
     """Let operators take instances of a class. They are passed through as they are: no layer looks into them.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum, EnumMeta
 from typing import Any
 
-from ..errors import DefinitionError, did_you_mean
+from ..errors import DefinitionError, did_you_mean, kind_of
 from .schema import Schema
 from .types import TENSOR
 
@@ -67,15 +67,17 @@ class Tag(Enum, metaclass=_Tags):
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     """Return the tags that a user gave as a set, or raise with the operator's name."""
-    if tags is None or tags == ():
+    if tags is None or (isinstance(tags, tuple) and not tags):
         return frozenset()
-    several = isinstance(tags, Iterable) and not isinstance(tags, (str, type))
+    several = isinstance(tags, Iterable) and not isinstance(tags, (str, bytes, type))
     given: list[Any] = list(tags) if several else [tags]  # type: ignore[arg-type]
     for tag in given:
         if not isinstance(tag, Tag):
-            advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)
+            word = tag if isinstance(tag, str) else ""
+            advice = f" Write Tag.{word}." if word in Tag.__members__ else did_you_mean(word, Tag.__members__) if word else ""
             advice = advice or f" Tags: {', '.join(Tag.__members__)}."
-            raise DefinitionError(f"{name}: {tag!r} is no Tag.{advice}", operator=name)
+            given = repr(tag) if isinstance(tag, str) else kind_of(tag)
+            raise DefinitionError(f"{name}: {given} is no Tag.{advice}", operator=name)
     return frozenset(given)
 
 

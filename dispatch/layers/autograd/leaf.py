@@ -73,7 +73,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     array([6.])
     """
     value: Any
-    if isinstance(dtype, str):
+    if dtype is not None:
         dtype = named_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)

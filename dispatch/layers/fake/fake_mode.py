@@ -88,6 +88,8 @@ class FakeTensorMode(ModeBlock):
         if shape_env is not None and not hasattr(shape_env, "new_dynamic_size"):
             raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {kind_of(shape_env)}.")
         self.allow_non_fake_inputs = check_flag(allow_non_fake_inputs, "FakeTensorMode: allow_non_fake_inputs")
+        if static_shapes is not None:
+            check_flag(static_shapes, "FakeTensorMode: static_shapes")
         self.shape_env = shape_env
         self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self._memo = Memo()
