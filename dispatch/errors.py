@@ -265,10 +265,10 @@ def shown(x: object) -> str:
     Examples
     --------
     >>> shown(3), shown("fast"), shown([1.0, 2.0])
-    ('an int, 3', "a str, 'fast'", 'a list')
+    ('3', "'fast'", 'a list')
     """
-    plain = x is None or type(x) in (bool, int, float, complex) or (type(x) in (str, bytes) and len(x) <= 40)
-    return f"{kind_of(x)}, {x!r}" if plain and x is not None else kind_of(x)
+    plain = x is None or type(x) in (bool, int, float, complex) or (isinstance(x, (str, bytes)) and len(x) <= 40)
+    return repr(x) if plain else kind_of(x)
 
 
 def check_function(f: object, who: str, error: type[DispatchError] = ArgumentError, call: str = "(f)(x)") -> None:
@@ -302,7 +302,7 @@ def check_int(value: object, name: str, error: type[DispatchError] = ArgumentErr
     --------
     >>> check_int(2.5, "new_size: hint")
     Traceback (most recent call last):
-    dispatch.errors.ArgumentError: new_size: hint is an int, and was given a float, 2.5.
+    dispatch.errors.ArgumentError: new_size: hint is an int, and was given 2.5.
     """
     try:
         return index(value)  # type: ignore[arg-type]

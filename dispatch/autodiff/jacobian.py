@@ -225,7 +225,7 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
     check_function(f, who, GradientError)
     asked, alone = checked_argnums(who, argnums)
     check_flag(has_aux, f"{who}: has_aux")
-    check_word(randomness, f"{who}: randomness", RANDOMNESS)
+    check_word(randomness, f"{who}: randomness", RANDOMNESS, BatchingError)
 
     @wraps(f)
     def jacobian(*args: Any, **keywords: Any) -> Any:

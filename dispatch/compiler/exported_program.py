@@ -227,8 +227,9 @@ def export(
 
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
     vars(positional)["__signature__"] = inspect.Signature(parameters)  # by which the nodes of the arguments are named
-    if dynamic_shapes is not None and (not isinstance(dynamic_shapes, Mapping) or dynamic_shapes):
-        values = opened(names, values, dynamic_shapes)
+    open_axes: Any = dynamic_shapes
+    if open_axes is not None and not (isinstance(open_axes, Mapping) and not open_axes):
+        values = opened(names, values, open_axes)
     graph = traced(positional, values, "symbolic" if dynamic_shapes else "fake")
     graph.notes[NOTE] = {"parameters": list(names), "versions": _versions()}
     return ExportedProgram(graph)

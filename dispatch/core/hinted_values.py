@@ -8,7 +8,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeVar, Union
 
@@ -54,7 +54,8 @@ def fits(value: Any, hint: Any) -> bool:
         return callable(value)
     if origin in SEVERAL:
         whole = (list, tuple) if origin in (list, tuple) else Iterable
-        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, whole):
+        once = isinstance(value, Iterator) and origin is not Iterable
+        if once or isinstance(value, (str, bytes, Mapping)) or not isinstance(value, whole):
             return False
         items = [part for part in parts if part is not Ellipsis]
         item = items[0] if len(items) == 1 or (parts and Ellipsis in parts) else Any
@@ -87,7 +88,7 @@ def words(hint: Any) -> str:
         word = WORDS.get(origin) or WORDS.get(getattr(origin, "__name__", "")) or kind_of(origin).replace("type", "value")
         if origin not in WORDS and isinstance(origin, type) and origin.__name__ not in WORDS:
             word = f"{'an' if origin.__name__[0] in 'AEIOU' else 'a'} {origin.__name__}"
-        if origin in SEVERAL and parts:
+        if origin in SEVERAL and parts and parts[0] is not Any:
             inner = words(parts[0])
             word += " of these" if inner in said else f" of {inner.partition(', ')[0].partition(' ')[2]}s"
         if word not in said:
@@ -120,7 +121,7 @@ def unsuited(
     --------
     >>> def halve(x: float, times: int = 1): ...
     >>> str(unsuited(halve, (3.0, "2"), {}))
-    "halve: times is an int, and was given a str, '2'."
+    "halve: times is an int, and was given '2'."
     """
     signature, hints = inspect.signature(function), hints_of(function)
     try:
@@ -131,8 +132,8 @@ def unsuited(
         parameter = signature.parameters[name]
         if name not in hints or value is parameter.default or (of is not None and name not in of):
             continue
-        several = {parameter.VAR_POSITIONAL: value, parameter.VAR_KEYWORD: value.values() if isinstance(value, dict) else ()}
-        for one in several.get(parameter.kind, (value,)):
+        several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        for one in (value.values() if isinstance(value, dict) else value) if several else (value,):
             if not fits(one, hints[name]):
                 return ArgumentError(f"{title(function)}: {name} is {words(hints[name])}, and {_given(one, hints[name])}")
     return None

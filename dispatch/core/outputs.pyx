@@ -14,8 +14,7 @@ from .keys cimport rank_t
 from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
 
 import numpy as np
-
-from ..errors import ArgumentError
+from .wrong_calls import Made
 
 cnp.import_array()
 
@@ -93,7 +92,7 @@ cpdef bint share_memory(object x, object y) except -1:
         return True
 
 
-class Residual:
+class Residual(metaclass=Made):
     """The type hint of a last output that callers do not get: what the kernel keeps for the backward.
 
     It may be any Python object, a factorisation or a handle say. `setup_context` and the backward find it as `ctx.residual`.
@@ -110,12 +109,7 @@ class Residual:
     >>> halved(np.ones(2))
     array([0.5, 0.5])
     """
-
-    def __init__(self, *given):
-        if given:
-            raise ArgumentError(
-                "Residual is a type hint, and holds nothing: write -> tuple[np.ndarray, Residual], and return the object itself."
-            )
+    made_by = "it as a type hint, -> tuple[np.ndarray, Residual], and return the object itself"
 
 
 cdef struct Apart:                          # what an array of an output is held against

@@ -467,8 +467,8 @@ cdef class OpOverload:
         array([0., 2.])
         """
         if not isinstance(below, int) or not 0 < below < KEYS:
-            said = f"nothing is below {below}" if isinstance(below, int) else f"was given {kind_of(below)}"
-            raise DefinitionError(f"{self.name}: redispatch goes below a key, and {said}. Write DispatchKey.AUTOGRAD, say.")
+            what = below if isinstance(below, int) else kind_of(below)
+            raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {what}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         cdef Definition definition = self.definition
         if keywords or len(args) != definition.arguments.direct:
@@ -562,8 +562,6 @@ cdef class OpOverload:
             It takes every argument by position.
         """
         cdef OpOverload whole = self.whole
-        if not isinstance(keys, int) or keys < 0:
-            raise DefinitionError(f"{self.name}: fallthrough takes keys as an int whose bit k is key k, not {kind_of(keys)}.")
 
         def through(*args):
             return redispatched(whole, keys, args)

@@ -2,17 +2,20 @@
 
 Python's own words for a keyword that a function does not have, an argument that is missing, or `with no_grad:` without a
 call name what is wrong and not what is right. What stands here costs a right call one frame, or nothing.
+
+It has more than 350 lines: each kind of call has its words, of functions, constructors and blocks, and of functions given.
 """
 
 import enum
 import functools
 import inspect
+import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ArgumentError, DefinitionError, DispatchError, did_you_mean, kind_of
+from ..errors import ArgumentError, DefinitionError, DispatchError, close_matches, did_you_mean, kind_of
 from .hinted_values import title, unsuited
 
 P = ParamSpec("P")
@@ -168,6 +171,20 @@ def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords
         raise ArgumentError(said) from None
 
 
+def may_take(f: Any, count: int) -> bool:
+    """Whether a function may take so many arguments by position: False where a plain function's code says that it does not.
+
+    Examples
+    --------
+    >>> may_take(lambda x: x, 1), may_take(lambda: 0, 1), may_take(abs, 3)
+    (True, False, True)
+    """
+    if type(f) is not types.FunctionType:
+        return True
+    most = f.__code__.co_argcount
+    return most - len(f.__defaults__ or ()) <= count and (count <= most or bool(f.__code__.co_flags & inspect.CO_VARARGS))
+
+
 def _missing(parameters: Mapping[str, inspect.Parameter], count: int, keywords: Iterable[str]) -> list[str]:
     """The parameters without a default that a call leaves out."""
     several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
@@ -229,9 +246,10 @@ def _uncallable(
 def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> ArgumentError:
     """What to raise for arguments that a function's parameters do not take."""
     parameters, name = dict(inspect.signature(function).parameters), title(function)
-    if next(iter(parameters), "") in ("self", "cls", "_cls"):
+    first, of_class = next(iter(parameters), ""), "." in function.__qualname__.rpartition("<locals>.")[2]
+    if of_class and first in ("self", "cls", "_cls"):
         args = args[1:]
-        del parameters[next(iter(parameters))]
+        del parameters[first]
     kinds = {name: parameter.kind for name, parameter in parameters.items()}
     by_position = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)]
     by_name = [name for name, kind in kinds.items() if kind in (kind.KEYWORD_ONLY, kind.POSITIONAL_OR_KEYWORD)]
@@ -242,7 +260,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         if name not in by_name and not open_ended:
             other = PARAMETERS_ELSEWHERE.get(name, "")
             advice = f" Write {other}=." if other in by_name else did_you_mean(name, by_name)
-            advice = advice or (f" It is given by position, as {other}." if other in by_position else "")
+            near = [other] if other in by_position else close_matches(name, by_position, 1)
+            advice = advice or (f" It is given by position, as {near[0]}." if near else "")
             advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")
             return ArgumentError(f"{call} has no parameter '{name}'.{advice}")
         if name in by_position[: len(args)]:

@@ -1,5 +1,7 @@
 """Guards that exclude keys, include the key of modes, or turn a kernel off, for one thread and one `with` block."""
 
+from typing import Any
+
 from ..core import Definition, DispatchKey, ModeGuard, OpOverload, Registration, device_key
 from ..core.wrong_calls import Block, clear
 from ..errors import DefinitionError, GuardError, check_flag, kind_of
@@ -129,7 +131,7 @@ def switch(op: OpOverload, device_type: str | tuple[str, ...] | list[str], enabl
     if not isinstance(given, (str, tuple, list)) or not given:
         what = kind_of(given)
         raise DefinitionError(f"{op.name}: set_kernel_enabled names devices, 'cpu' say, and was given {what}.")
-    devices = (device_type,) if isinstance(device_type, str) else tuple(device_type)
+    devices: tuple[Any, ...] = (device_type,) if isinstance(device_type, str) else tuple(device_type)
     for device in devices:
         if not isinstance(device, str):
             what = kind_of(device)

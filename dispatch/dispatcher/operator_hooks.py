@@ -44,14 +44,18 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     attach = documented[name] if name in documented and name not in layers else find_layer(name).attach
 
     def register(*args: Any, **options: Any) -> Any:
-        if (options or len(args) > 1) and name in documented and not fits(register, args, options):
-            raise unfit(register, args, options)
+        wrong = bool(options or len(args) > 1) and name in documented and not fits(register, args, options)
         try:
-            return attach(op, *args, **options)
+            if not wrong:
+                return attach(op, *args, **options)
+            if all(options.values()):  # it refuses in its own words, unless a decorator comes back, which would say it too late
+                attach(op, *args, **options)
         except DispatchError as error:
             raise error.with_traceback(None)  # noqa: B904  the user's line and this one say where: not what lies between
         except TypeError as error:
-            if name not in documented or error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            if wrong:
+                pass
+            elif name not in documented or error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
         raise unfit(register, args, options)
 

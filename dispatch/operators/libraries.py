@@ -79,10 +79,10 @@ class Library(Attributes, metaclass=Block):
         module, place = caller()
         if not isinstance(ns, str):
             raise LibraryError(f"a library is of a namespace, by its name, and {kind_of(ns)} was given.")
-        if not isinstance(kind, str) or kind not in KINDS:
-            given = f"{kind!r}" if isinstance(kind, str) else kind_of(kind)
-            near = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
-            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {given} was given.{near}")
+        asked: object = kind
+        if not isinstance(asked, str) or asked not in KINDS:
+            near = did_you_mean(asked, KINDS) if isinstance(asked, str) else ""
+            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {shown(asked)} was given.{near}")
         if ns != "_":
             check_name(ns, "a namespace")
         elif kind != "IMPL":
@@ -318,7 +318,8 @@ def _forget_slots() -> None:
 
 def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[Tag]) -> OpOverload:
     """Make an operator without kernels from a schema that begins with '('; it is not registered by name yet."""
-    if not isinstance(alias_analysis, str) or alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+    asked: object = alias_analysis
+    if not isinstance(asked, str) or asked not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
         raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {shown(alias_analysis)} was given.")
     marks = tag_set(tags, name) | ({Tag.maybe_aliasing_or_mutating} if alias_analysis == "CONSERVATIVE" else set())
     schema = Schema.parse(text, name=name)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
-from ..core.wrong_calls import clear, holding
+from ..core.wrong_calls import check_takes, clear, holding
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..errors import ArgumentError, DefinitionError, check_word, did_you_mean, kind_of
@@ -496,6 +496,7 @@ def register_samples(
     if not callable(func):
         made = "samples are made by a function of a numpy.random.Generator"
         raise DefinitionError(f"{op.name}: {made}, and {kind_of(func)} was given.")
+    check_takes("register_samples", func, ("rng",))
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
         if name not in op.arguments.names:

@@ -3,6 +3,7 @@
 import sys
 import weakref
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ C = TypeVar("C", bound=type)
 _opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionary()
 
 
-@clear
+@partial(clear, short=True)
 def register_opaque_type(cls: C, /) -> C:
     """Let operators take instances of a class. They are passed through as they are: no layer looks into them.
 

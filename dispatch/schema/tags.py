@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum, EnumMeta
 from typing import Any
 
-from ..errors import DefinitionError, did_you_mean, kind_of
+from ..errors import DefinitionError, did_you_mean, shown
 from .schema import Schema
 from .types import TENSOR
 
@@ -76,8 +76,7 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
             word = tag if isinstance(tag, str) else ""
             advice = f" Write Tag.{word}." if word in Tag.__members__ else did_you_mean(word, Tag.__members__) if word else ""
             advice = advice or f" Tags: {', '.join(Tag.__members__)}."
-            given = repr(tag) if isinstance(tag, str) else kind_of(tag)
-            raise DefinitionError(f"{name}: {given} is no Tag.{advice}", operator=name)
+            raise DefinitionError(f"{name}: {shown(tag)} is no Tag.{advice}", operator=name)
     return frozenset(given)
 
 

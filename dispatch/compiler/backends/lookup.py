@@ -158,8 +158,9 @@ def find_backend(backend: str | Backend) -> Backend:
     if callable(backend):
         check_takes("compile: backend", backend, ("graph", "metadata"))
         return Registered(getattr(backend, "__name__", "of a function"), backend, _everything).program
-    if not isinstance(backend, str):
-        given = shown(backend)
+    asked: object = backend
+    if not isinstance(asked, str):
+        given = shown(asked)
         raise DefinitionError(f"compile: backend is a name, 'torch' say, or a function of a graph, and was given {given}.")
     if backend not in _backends:
         names = ", ".join(list_backends())

@@ -135,6 +135,8 @@ class FakeTensorMode(ModeBlock):
             sizes = isinstance(a, tuple) and all(isinstance(n, int) for n in a)
             remedy = " Of a shape write np.empty(shape, dtype)." if sizes else advice_for(a, "a", hinted=False)
             raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}.{remedy}")
+        if static_shapes is not None:
+            check_flag(static_shapes, "from_array: static_shapes")
         return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
 
     def constant(self, value: Any) -> FakeTensor:
