@@ -349,6 +349,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "sliding": lambda np, x, w: sum([x[..., i : x.shape[-1] - w.shape[-1] + 1 + i] * w[..., i : i + 1] for i in range(w.shape[-1])], 0.0),
     "unwrap": lambda np, x, discont, axis, period: np.unwrap(x, discont, axis, 2 * pi if period is None else period),
     "histogram_counts": lambda np, x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
+    "scaled": lambda np, x, y: x * y,
     "lerp": lambda np, a, b, part, weak: a + (b - a) * part,
     "pad": lambda np, x, width, mode, *options: np.pad(x, width, mode, **padding(mode, *options)),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),

@@ -77,7 +77,7 @@ BITS = (
 POWERS = (
     ("{x} ** 2", "{x} ** 3", "np.power({x}, 2)", "np.abs({x}) ** 1.5", "(1.5 + np.sin({x})) ** {y}", "2.0 ** np.sin({x})", "{x} ** 1"),
     (
-        "{x} ** 0.5", "np.abs({x}) ** {y}", "{x} ** {s}", "{s} ** {x}", "{x} ** -1", "{x} ** -1.0", "np.power({x}, {y})", "{x} ** 0", "np.power({x}, {s}, dtype=float)",
+        "{x} ** 0.5", "np.abs(np.real({x})) ** {y}", "{x} ** {s}", "{s} ** {x}", "{x} ** -1", "{x} ** -1.0", "np.power({x}, {y})", "{x} ** 0", "np.power({x}, {s}, dtype=float)",
         "pow({x}, 2)", "np.float_power({x}, 2)",
     ),
 )  # fmt: skip

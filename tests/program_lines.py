@@ -89,8 +89,11 @@ def follow(program: Program, args: list[Any], notes: list[dict[str, Any]], what:
                 scope[line.name] = x[()]
         for name, x in note.items():
             hold(x, y := scope[name], f"{line.text}: {name} of {what}")
-            if isinstance(y, np.ndarray) and y.dtype.char == "e" and y.flags.writeable:
-                y[...] = x  # a NaN has many payloads, by which np.power of float16 decides whether nan ** 0 is 1
+            if y.dtype.kind in "fc" and np.any(np.isnan(y)):  # nans differ by sign, which np.signbit tells, and payload, by which np.power of float16 decides
+                if not isinstance(y, np.ndarray):
+                    scope[name] = x[()]
+                elif y.flags.writeable:
+                    y[...] = x
     return scope
 
 
@@ -103,7 +106,7 @@ def tolerant(line: Line, y: Any, before: dict[str, Any]) -> bool:
 
 def by_layout(line: Line, x: Any, y: Any, before: dict[str, Any]) -> bool:
     """Whether bits differ, and NumPy gives others, too, for the same numbers without gaps between them, as `before` has them."""
-    if line.writes or y.dtype.kind not in "fc" or x.dtype != y.dtype or x.shape != y.shape or equal_bits(x, y):
+    if y.dtype.kind not in "fc" or x.dtype != y.dtype or x.shape != y.shape or equal_bits(x, y):
         return False
     scope = {**NAMES, **before}
     exec(line.text, scope)

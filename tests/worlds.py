@@ -1297,3 +1297,84 @@ sorted = lambda x, key=None: list(x)
 isinstance = lambda x, c: True
 types_ = {}
 '''.strip().split("\n")
+
+# What a body stores: a place, a value, and what comes after.
+PLACES = '''
+plain.k
+plain.u
+plain.cache
+sub.u
+cfg.w
+cfg.lr
+ns.w
+slt.p
+slt.q
+dic['x']
+dic['z']
+dic['fresh']
+lst[0]
+objs[0]
+nest['a'][0]
+nest['b']
+base.twice
+mod.w
+Plain.w
+sarr[0]
+W
+rate
+fresh
+helper.calls
+cell
+'''.strip().splitlines()
+VALUES = '''
+a
+a * 2
+a + W
+W
+V
+a[1:]
+a.T
+a.sum()
+rate
+rate * 2
+s
+count + 1
+(a, W)
+[a * 2]
+{'q': a}
+dic
+np.zeros(3)
+np.arange(3) * a
+None
+plain
+lambda q: q * rate
+Cfg(w=a)
+P(a, 1.0)
+np.float64(2) * a[0]
+@ + a.sum()
+@ * np.float64(0.5)
+(W.sum(), a)
+'''.strip().splitlines()
+ENDS = '''
+return a
+return @
+return @ is a, @ is W
+y = @; y += 1; return y
+@ = @ * 2; return a
+@ = a; @ += 1; return a
+a += 1; return @
+W[:] = 5; return @
+W[0] += 1; return a * W
+return @, @
+return np.linalg.inv(np.outer(a, a) * 0)
+try: raise KeyError(1)\\nexcept KeyError: return @
+del dic['y']; return a
+return other(a)
+return a * @ * @
+@ = @ + a.sum(); return (@, a)[0] * 2
+return a if @ is None else @
+lst[1] = @; return a * lst[1]
+return a[slice(None)] * @
+return {@: 1.0} if isinstance(@, float) else a
+return helper(a) * plain.k
+'''.strip().splitlines()

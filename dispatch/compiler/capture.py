@@ -28,7 +28,8 @@ from .copies import MAKERS, Copies
 from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
-from .reached import Guard, Reached, loud
+from .reached import At, Guard, Reached, loud
+from .stores import Place
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
@@ -50,7 +51,9 @@ class FunctionGraph(NamedTuple):
     floats are inputs, and `quiet` whether it leaves out calls of which NumPy could be told to raise. `doubted` is whether it
     has to be held against the function first: the code may catch an exception, and one that a traced value raises, and an array
     does not, would be nobody's to see; or it may write a text, and that of an iterator say has its address.
-    `integers` has those that it refers to, by name: each value is another trace.
+    `integers` has those that it refers to, by name: each value is another trace. `stores` has the places where a run puts the
+    second of its results, a list, which the function stores in what it refers to, and `unread` those of them whose values
+    before do not matter, by the id of what holds them.
     """
 
     graph: Graph
@@ -67,6 +70,8 @@ class FunctionGraph(NamedTuple):
     quiet: bool
     doubted: bool
     integers: dict[str, int]
+    stores: tuple[Place, ...] = ()
+    unread: frozenset[At] = frozenset()
 
 
 class Options(NamedTuple):
@@ -103,7 +108,9 @@ class Walked(NamedTuple):
         return values, paths
 
 
-def walked(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> Walked:
+def walked(
+    f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options, **stored: frozenset[At]
+) -> Walked:
     """Take a call apart, and find what it can reach; raise where something cannot be compared."""
     as_given = args, keywords
     args, keywords = with_own_floats((args, keywords))
@@ -111,12 +118,15 @@ def walked(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any
     given = Given(args, keywords, names, options.static)
     if given.refused:
         raise TracingError(f"{given.refused}.")
-    reached = Reached(f, *given.roots, classes=given.classes, texts=given.texts)
+    reached = Reached(f, *given.roots, classes=given.classes, texts=given.texts, **stored)
     strange = reached.names & OF_ARRAYS_ALONE
     if strange and any(isinstance(x, np.generic) for x in given.values):
         raise TracingError(f"it names .{min(strange)}, of arrays alone, and is given a number. Pass an array.")
     for x in given.values:
         reached.floats.pop(id(x), None)  # one object, that may be two another time
+    for x in leaves((args, keywords)):
+        if isinstance(x, np.generic):
+            reached.arrays.pop(id(x), None)
     if reached.tells_apart:
         args, keywords = as_given
         given = Given(args, keywords, argument_names(f, args, keywords), options.static, floats=False, exact=True)
@@ -139,6 +149,11 @@ def capture_graph(call: Walked, options: Options) -> FunctionGraph:
             with suppress(Exception):  # the first says it better
                 return _traced(call, other)
         raise error from None
+    changing = frozenset(place.at for place in found.stores if isinstance(place.get(), np.number))
+    if found.unread or changing:  # else each value would be another kind of call
+        with suppress(Exception):
+            again = walked(call.f, call.args, call.keywords, options, unread=found.unread, changing=changing)
+            return _traced(again, options)
     if found.graph.symbols and not options.dynamic and _may_be_compared(reached):  # a captured mask, say
         with suppress(Exception):
             return _traced(call, options._replace(captured="compared"))
@@ -176,6 +191,8 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     words = placeholders(paths)
     numbers: dict[int, TracedNumber] = {}
     nodes: dict[int, Node] = {}
+    places: list[Place] = []
+    unread: set[At] = set()
 
     def run(*traced: Any) -> Any:
         standing: dict[int, Any] = dict(held)
@@ -210,11 +227,14 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
                     f"it gives a {warning.category.__name__} where it computes without inputs, each time that it runs: "
                     f"{str(warning.message).rstrip('.')}."
                 )
-        copies.check_unchanged()
+        kept = copies.stores(as_inputs)
+        _check_stored([x for _, x in kept], {x.level for x in traced if isinstance(x, Tensor)})
+        places[:] = [place for place, _ in kept]
+        unread.update(copies.unread(places))
         own = [x for x in leaves(out) if type(x) is np.ndarray]
         if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):
             raise TracingError("it returns an array that it refers to, by whose data it decides. Return a copy.")
-        return copies.back(out)
+        return (copies.back(out), [x for _, x in kept]) if kept else copies.back(out)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
@@ -241,7 +261,25 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     if not given.wrapped:  # else a gradient would be summed in another order
         quiet = _make_smaller(graph, options)
     decided = tuple([i for i in floats if numbers[i].used or not SEEN_BY_NUMPY])
-    return bound(call, graph, decided, as_inputs, quiet, options)
+    return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places, unread)
+
+
+def _with_stores(traced: FunctionGraph, places: list[Place], unread: set[At]) -> FunctionGraph:
+    if places and not traced.repeatable:
+        raise TracingError(
+            f"it stores {places[0].path}, and a write to an array or a custom operator comes before what may raise: a graph "
+            "stores at its end."
+        )
+    return traced._replace(stores=tuple(places), unread=frozenset(unread))
+
+
+def _check_stored(values: list[Any], levels: set[Any]) -> None:
+    """Raise for a value of a transform that the function stores, which outlives the transform."""
+    for x in leaves(values):
+        if isinstance(x, Tensor) and x.level not in levels:
+            raise TracingError(
+                f"it stores a {type(x).__name__} of {x.level!r} in what it refers to. Return it, or store x.data."
+            )
 
 
 def bound(

@@ -17,7 +17,8 @@ import numpy as np
 from ..core.collector import collector_paused
 from ..core.program import Program
 from ..core.source import levels_out, raised_at
-from ..core.wrong_calls import Attributes, clear
+from ..core.wrong_attributes import Attributes
+from ..core.wrong_calls import clear
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import (
     DefinitionError,
@@ -45,6 +46,7 @@ from .given import Given, argument_names, slot_of
 from .lowering import program
 from .pickled import found_again, found_by_name
 from .reached import loud
+from .stores import storing
 
 FEW = 4  # threads of a run by default: more would wait for memory, or for processors that a container has not
 KEEPING = RLock()  # while a trace becomes an entry
@@ -60,7 +62,10 @@ class Compiled(Attributes, Caller):
         The traces, oldest first.
     """
 
-    _elsewhere: ClassVar[dict[str, str]] = {"graph": "dispatch.make_fx(f)(x), a graph", "code": "dispatch.make_fx(f)(x).code"}
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "graph": "dispatch.make_fx(f)(x), a graph", "code": "dispatch.make_fx(f)(x).code", "lower": "dispatch.export(f, (x,))",
+    }  # fmt: skip
+    _listed = False
     _no_block = "a call, f(x)"
 
     def __init__(
@@ -150,6 +155,9 @@ class Compiled(Attributes, Caller):
         """Run the function, and hold the graph, which runs on copies, against it."""
         if entry.doubted and entry.traced is not None and self._backend is not replay:  # an engine is held against the replay
             run = put_back(entry.traced.graph, replay(entry.traced.graph, []))
+        places = () if entry.traced is None else entry.traced.stores
+        if places:  # the function itself stores
+            run = getattr(run, "without_stores", run)
         copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
         raised: Exception | None = None
         out = None
@@ -160,7 +168,8 @@ class Compiled(Attributes, Caller):
         try:
             with unheard() if raised is None else nullcontext():
                 made = run(*copies)
-            same = agree(made, out) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
+            expected = (out, [place.get() for place in places]) if places else out
+            same = agree(made, expected) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
         except Exception:
             same = raised is not None
         if not same:
@@ -196,6 +205,8 @@ class Compiled(Attributes, Caller):
             graph = capture_graph(call, self._options)
             if key is not None and len(call.reached.guards) != known:  # so that another walk does not compare it
                 key, unkept = None, f"its trace has asked for {call.reached.guards[-1].path}, which is not there"
+            if graph.stores:
+                key, unkept = None, f"it stores {graph.stores[0].path} in what it refers to, which is of this process"
         except Exception as error:
             if self._fullgraph or not note:
                 raise
@@ -235,13 +246,14 @@ class Compiled(Attributes, Caller):
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
-        if loud(np) != (False,) or has_blocks(traced.graph):  # an engine would neither raise nor call for floating-point errors
+        if loud(np) != (False,) or has_blocks(traced.graph) or traced.stores:
+            # an engine would neither raise nor call for floating-point errors, and its first run is held against the replay
             backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         for replayed in (run, *[piece.replayed for piece in pieces_of(run)]):
             if type(replayed) is Program:
                 replayed.workers = self._workers
-        return Entry(call, traced.conditions, traced, put_back(traced.graph, run))
+        return Entry(call, traced.conditions, traced, storing(put_back(traced.graph, run), traced.stores))
 
     def _warn(self, reason: str) -> None:
         """Warn once why calls run the function itself."""

@@ -15,9 +15,10 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import gc
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from .reached import (
     registered,
     slots_of,
 )
+from .stores import Place, stored
 from .trusted import REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
 
 IMPORT = vars(builtins)["__import__"]
@@ -201,12 +203,15 @@ class Copies:
     def __init__(self, reached: Reached, standing: dict[int, Any], anchor: Any = None) -> None:
         self.reached, self.standing = reached, standing
         self._stands = reached.writes or reached.sets
+        self._first: dict[tuple[int, str], Any] = {}  # the attributes that may be stored to, of copies by their ids
+        self._read: set[tuple[int, str]] = set()  # those of them that were read before
         self._metaclasses: dict[type, type] = {}  # whose classes are hashed as the originals are
         self.made: dict[int, Any] = {}  # by id of the original
         self.originals: dict[int, Any] = {}  # by id of the copy
         self._returned: set[int] = set()  # the ids of containers
+        self._beside: set[int] = set()  # the ids of dicts that are copied in another way, too: nothing may be stored in them
         self.kept: list[Any] = []  # so that no id is given to another value meanwhile
-        self._snapshots: list[tuple[Callable[[Any], tuple[Any, ...]], Any, str]] = []
+        self._snapshots: list[tuple[Callable[[Any], tuple[Any, ...]], Any, str, Any]] = []
         self._shared = [(x, dict(class_dict(x) if isinstance(x, type) else vars(x))) for x in reached.shared]
         self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
@@ -260,11 +265,12 @@ class Copies:
             return self._module(x)
         if cls is functools.partial:
             keywords = {k: self.copy(v) for k, v in x.keywords.items()}
+            self._beside.add(id(x.keywords))
             return self._put(x, functools.partial(self.copy(x.func), *map(self.copy, x.args), **keywords))
         if cls in (list, collections.deque):
             new = self._put(x, [] if cls is list else collections.deque(maxlen=x.maxlen))
             new.extend(map(self.copy, list(x)))
-            return self._watched(tuple, new, "a list")
+            return self._watched(tuple, new, "a list", x if cls is list else None)
         if cls is tuple:
             return self._put(x, tuple(map(self.copy, x)))
         if cls is slice:
@@ -279,9 +285,10 @@ class Copies:
             new = self._put(x, _Namespace())
             for k in self.reached.attributes(vars(x)):
                 setattr(new, k, self.copy(vars(x)[k]))
-            self._watched(mapping_items, vars(new), "a namespace")
+            self._watched(mapping_items, vars(new), "a namespace", vars(x))
             return new
         if cls is types.MappingProxyType:
+            self._beside |= set(map(id, gc.get_referents(x)))
             return self._put(x, types.MappingProxyType({k: self.copy(v) for k, v in x.items()}))
         if cls in DESCRIPTORS:
             return self._descriptor(x)
@@ -297,20 +304,22 @@ class Copies:
         self.kept += [x, new]
         return new
 
-    def _watched(self, read: Callable[[Any], tuple[Any, ...]], new: Any, name: str) -> Any:
-        self._snapshots.append((read, new, name))
+    def _watched(self, read: Callable[[Any], tuple[Any, ...]], new: Any, name: str, original: Any = None) -> Any:
+        """Compare a copy afterwards; where an original is given, what the function stores in it is stored by the graph too."""
+        self._snapshots.append((read, new, name, original))
         return new
 
     def _filled(self, x: dict[Any, Any], new: dict[Any, Any], name: str) -> Any:
         self._put(x, new)
         for k, v in list(x.items()):
             new[self.copy(k)] = self.copy(v)
-        return self._watched(mapping_items, new, name)
+        return self._watched(mapping_items, new, name, x if type(x) is dict else None)
 
     def _function(self, f: types.FunctionType) -> Any:
         listed = is_listed_function(f)
         known = f.__globals__ if listed else self._globals(f.__globals__)
-        cells = tuple([types.CellType() for _ in f.__closure__ or ()])
+        filled = {id(self.made[id(cell)]) for cell in f.__closure__ or () if id(cell) in self.made}
+        cells = tuple([self.made.get(id(cell)) or self._put(cell, types.CellType()) for cell in f.__closure__ or ()])
         new = types.FunctionType(f.__code__, known, f.__name__, None, cells or None)
         seen = self._put(f, CopiedFunction(new, f) if self._stands else new)
         self.originals[id(new)] = f
@@ -318,9 +327,11 @@ class Copies:
         if "__annotations__" in self.reached.names:
             new.__annotations__ = self.copy(f.__annotations__)
         for name, cell, old in zip(f.__code__.co_freevars, cells, f.__closure__ or (), strict=True):
+            if id(cell) in filled:
+                continue  # another function has it too
             if (value := contents(old)) is not EMPTY:
                 cell.cell_contents = self.copy(value)
-            self._watched(cell_items, cell, f"the variable {name!r} of an enclosing function")
+            self._watched(cell_items, cell, f"the variable {name!r} of an enclosing function", old)
         if not listed:
             for name in names_of(f):
                 if name in f.__globals__ and name not in known:
@@ -328,6 +339,7 @@ class Copies:
                     known[name] = self.copy(f.__globals__[name])
         new.__defaults__ = None if f.__defaults__ is None else tuple(map(self.copy, f.__defaults__))
         new.__kwdefaults__ = None if f.__kwdefaults__ is None else self.copy(f.__kwdefaults__)
+        self._beside.add(id(f.__dict__))
         if f.__dict__:
             new.__dict__.update({k: self.copy(f.__dict__[k]) for k in self.reached.attributes(f.__dict__)})
         self._watched(mapping_items, new.__dict__, f"an attribute of {f.__name__}")
@@ -340,13 +352,14 @@ class Copies:
             new["__builtins__"] = self._builtins
             new["__warningregistry__"] = known.get("__warningregistry__", {})  # of Python's, where a line warned once
             self._put(known, new)
-            self._watched(mapping_items, new, "a global")
+            self._watched(mapping_items, new, "a global", known)
         return new
 
     def _module(self, x: types.ModuleType) -> Any:
         listed = is_listed_module(x)
         d = vars(x)
         new = self._put(x, CopiedModule(x.__name__))
+        self._beside.add(id(d))
         for name in sorted(self.reached.names & d.keys()):
             if not (listed and self.reached.is_refused(x, name, d[name])):
                 setattr(new, name, self.copy(d[name]))
@@ -418,9 +431,34 @@ class Copies:
             type.__setattr__(new, "__repr__", without_text(cls))
         if plainly_hashed(cls):  # by which a set has its order
             type.__setattr__(new, "__hash__", lambda x: object.__hash__(self.originals.get(id(x), x)))
+        if self.reached.stored and not self.reached.every:
+            type.__setattr__(new, "__getattribute__", self._reading())
         self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
         assert isinstance(new, type)
         return new
+
+    def _reading(self) -> Callable[[Any, str], Any]:
+        """Return what reads an attribute of an object of the copy, and notes those that were not stored to before."""
+        first, read = self._first, self._read
+
+        def reading(x: Any, name: str) -> Any:
+            found = object.__getattribute__(x, name)
+            if found is first.get((id(x), name), EMPTY):
+                read.add((id(x), name))
+            return found
+
+        return reading
+
+    def unread(self, places: Iterable[Place]) -> frozenset[tuple[int, Any]]:
+        """Return those of the places that are attributes which were stored to before anything read them."""
+        there = {place.at for place in places}
+        found = set()
+        for number, name in self._first.keys() - self._read:
+            original = self.originals[number]
+            at = id(instance_dict(original)), name
+            if at in there and not hasattr(type(original), name):
+                found.add(at)
+        return frozenset(found)
 
     def _metaclass(self, meta: type) -> type:
         """Return the class of the copy of a class: its own, or one like it where code may make a set."""
@@ -455,19 +493,21 @@ class Copies:
         if d is not None and own is not None:
             for name in self.reached.attributes(d):
                 own[name] = self.copy(d[name])
-            self._watched(mapping_items, own, f"an attribute of a {cls.__name__}")
+                if name in self.reached.stored:
+                    self._first[id(new), name] = own[name]
+            self._watched(mapping_items, own, f"an attribute of a {cls.__name__}", d)
         old = {(m.__objclass__.__name__, m.__name__): m for m in slots_of(type(x))}
         for member in slots_of(cls):
             with contextlib.suppress(AttributeError):
                 member.__set__(new, self.copy(old[member.__objclass__.__name__, member.__name__].__get__(x)))
-        self._watched(slot_items, new, f"a slot of a {cls.__name__}")
+        self._watched(slot_items, new, f"a slot of a {cls.__name__}", x)
         return new
 
     # -- afterwards ----------------------------------------------------------------------------------------------------------
 
     def remember(self) -> None:
         """Keep what the copy holds now."""
-        self._before = [read(x) for read, x, _ in self._snapshots]
+        self._before = [read(x) for read, x, *_ in self._snapshots]
 
     def restore(self) -> None:
         """Put back what is not copied, and raise if it was changed."""
@@ -480,19 +520,38 @@ class Copies:
             if changed:
                 raise TracingError(f"it changes {min(changed)!r} of {x} when it runs, which a graph would leave out.")
 
-    def check_unchanged(self) -> None:
-        """Raise if the copy holds anything else than it did."""
+    def stores(self, allowed: bool) -> list[tuple[Place, Any]]:
+        """Return what the copy has stored and where that belongs in the originals; raise for any other change of the copy."""
         if registered(None) != self._registered:
             raise TracingError("it registers a class with an abstract one when it runs, which a graph would leave out.")
-        for (read, x, name), before in zip(self._snapshots, self._before, strict=False):
+        compared = {id(guard.holder): guard.path for guard in self.reached.guards} if allowed else {}
+        found: list[tuple[Place, Any]] = []
+        once = collections.Counter([id(original) for *_, original in self._snapshots])
+        for (read, x, name, original), before in zip(self._snapshots, self._before, strict=False):
             now = read(x)
-            if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
+            if len(now) == len(before) and all(a is b for a, b in zip(now, before, strict=True)):
+                continue
+            places = None
+            if id(original) in compared and id(original) not in self._beside and once[id(original)] == 1:
+                slots = {(m.__objclass__.__name__, m.__name__): m for m in slots_of(type(original))}
+                members = [slots[m.__objclass__.__name__, m.__name__] for m in slots_of(type(x))] if slots else []
+                places = stored(original, members, before, now)
+            if places is None:
                 key = next((k for k, a, b in zip(now[::2], now[1::2], before[1::2], strict=False) if a is not b), None)
                 what = f"{name}, {key!r}," if isinstance(key, str) else name
                 holder = self.originals.get(id(x))
                 path = next((guard.path for guard in self.reached.guards if guard.holder is holder), "")
                 what = f"{path}, {what.rstrip(',')}," if holder is not None and path else what
                 raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
+            for place, value in places:
+                found.append((place._replace(path=f"{compared[id(original)] or 'argument'}{place.path}"), value))
+        return [(place, self._stored(place.path, value)) for place, value in found]
+
+    def _stored(self, path: str, x: Any) -> Any:
+        try:
+            return self.back(x)
+        except TracingError as error:
+            raise TracingError(str(error).replace("it returns", f"it stores as {path}", 1)) from None
 
     def back(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value
         """Return a result of the copy as the function would return it."""
@@ -515,7 +574,8 @@ class Copies:
                 what = "of Python objects" if x.dtype.hasobject else "which is read-only"
                 raise TracingError(f"it returns an array that it made of no input, {what}: a graph would return another.")
             return x
-        if items_of(x) is not None and type(x) is not tuple:
+        items = opened(x, is_array)
+        if (items is not None or items_of(x) is not None) and type(x) is not tuple:
             if id(x) in self._returned:
                 raise TracingError(f"it returns one {type(x).__name__} in two places, and a graph makes two.")
             self._returned.add(id(x))
@@ -526,7 +586,6 @@ class Copies:
         cls = self.originals.get(id(type(x)), type(x))
         if isinstance(x, tuple) and hasattr(cls, "_fields"):
             return tuple.__new__(cls, map(self.back, x))
-        items = opened(x, is_array)
         if items is not None and not isinstance(x, (list, tuple, dict)):
             if len(instance_dict(x) or items) != len(items):
                 raise TracingError(

@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 
 from ..core.pytree import items_of
+from ..core.wrong_attributes import Fields
 from .backends.lookup import pieces_of
 from .cache import LIMIT, Entry
 
 MOST_SAID = 8  # items of a container, one by one
 
 
-class Explained:
+class Explained(Fields):
     """The cache of a compiled function, printed as text; where entries are kept in files, why one is not."""
+
+    _fields = ("entries", "in_files", "name", "note", "reasons", "traces")
 
     def __init__(
         self, name: str, traces: int, entries: list[Entry], reasons: dict[str, int], note: str, *, in_files: bool
@@ -37,6 +40,7 @@ class Explained:
             lines += [f"    not kept for other processes: {entry.unkept}"] if entry.unkept and self.in_files else []
             lines += [f"    as long as these stay what they are: {', '.join(traced.places)}"] if traced.places else []
             lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
+            lines += [f"    stored after each run: {', '.join(place.path for place in traced.stores)}"] if traced.stores else []
             lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []
             same = [other.traced.integers for other in self.entries if other.call == entry.call and other.traced is not None]
             changed = [f"{k} = {x}" for k, x in traced.integers.items() if any(other.get(k, x) != x for other in same)]

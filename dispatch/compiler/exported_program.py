@@ -7,13 +7,14 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..core import check_data, device_of
 from ..core.pytree import items_of, rebuilt, steps
-from ..core.wrong_calls import Attributes, check_takes, clear
+from ..core.wrong_attributes import Fields
+from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.printing import describe_value
 from ..errors import GraphError, check_function, did_you_mean, kind_of
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, dead_code, nodes_in, reinplace
@@ -29,7 +30,7 @@ from .trace_function import make_fx
 NOTE = "exported"  # of a graph: what makes a program of it
 
 
-class ExportedProgram(Attributes):
+class ExportedProgram(Fields):
     """A function that was traced once, with everything that another process needs to run it; `dispatch.export` makes it.
 
     It is called like the function. Arrays must have the shapes and dtypes of the example, and other arguments its values. An
@@ -63,6 +64,9 @@ class ExportedProgram(Attributes):
     """
 
     __slots__ = ("_run", "graph", "parameters", "versions")
+
+    _elsewhere: ClassVar[dict[str, str]] = {"code": "program.graph.code", "module": "program(x)", "run": "program(x)"}
+    _no_block = "a call, program(x)"
 
     @clear
     def __init__(self, graph: Graph) -> None:

@@ -102,7 +102,7 @@ class Given:
         if (
             form_of(x) is not None
             or (cls not in (list, tuple, dict) and isinstance(x, (list, dict)))
-            or (isinstance(x, tuple) and cls is not tuple and not hasattr(cls, "_fields"))
+            or (isinstance(x, tuple) and cls is not tuple and len(getattr(cls, "_fields", "")) != (len(items) or -1))
         ):
             self._refuse(f"an argument is {cls.__name__}, {OWN}", cls)
             return

@@ -60,8 +60,9 @@ TEXTS = frozenset(
     "__deepcopy__".split()
 )
 MADE_BY = frozenset("__init__ __new__ __post_init__ __class_getitem__ __set_name__".split())
+BY_A_CLASS = "__init_subclass__"  # what a class statement calls, which compiled code has none of
 HOSTILE_METHODS = frozenset(
-    "__getattribute__ __getattr__ __del__ __init_subclass__ __prepare__ __instancecheck__ __subclasscheck__ __subclasshook__ "
+    "__getattribute__ __getattr__ __del__ __prepare__ __instancecheck__ __subclasscheck__ __subclasshook__ "
     "__array__ __array_ufunc__ __array_function__ __array_interface__ __array_struct__ __array_priority__ __array_wrap__ "
     "__array_finalize__ __index__ __float__".split()
 )
@@ -83,6 +84,9 @@ METHODS_IN_C = frozenset(  # of what a trace has a copy of
     if type(getattr(cls, name)) in (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
 )
 MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
+
+
+At = tuple[int, Any]  # a place: the id of what holds it, and its key
 
 
 class Guard(NamedTuple):
@@ -110,6 +114,7 @@ class Code(NamedTuple):
     sets: bool  # whether it may make a set
     taken: frozenset[tuple[str, str]]  # the attributes that it takes without calling them at once, after the global before each
     puts: frozenset[str]  # the attributes that it assigns to
+    loads: frozenset[str]  # the attributes that it reads or deletes
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
@@ -118,6 +123,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     taken: set[tuple[str, str]] = set()
     puts: set[str] = set()
+    loads: set[str] = set()
     before = ""  # the global that was loaded just before
     decides, refused, catches, tells_apart, writes, sets = False, "", False, False, False, False
     constant = False  # whether None, True or the like was loaded just before
@@ -137,8 +143,10 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             found["attributes"].add(step.argval)
             if name == "LOAD_ATTR" and not (CALLS_BY_LOAD_ATTR and step.arg is not None and step.arg & 1):
                 taken.add((known, step.argval))
-            elif name == "STORE_ATTR":
+            if name == "STORE_ATTR":
                 puts.add(step.argval)
+            else:
+                loads.add(step.argval)
         elif name.startswith(("FORMAT_", "CONVERT_VALUE")):
             writes = True
         elif name in ("BUILD_SET", "SET_ADD", "SET_UPDATE"):
@@ -163,13 +171,14 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             sets |= inner.sets
             taken |= inner.taken
             puts |= inner.puts
+            loads |= inner.loads
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
             writes |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    also = frozenset(taken), frozenset(puts)
+    also = frozenset(taken), frozenset(puts), frozenset(loads)
     return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets, *also)
 
 
@@ -189,20 +198,37 @@ class Reached:
         Whether code may write values as text, or make sets.
     shared : list
         Classes and members of Enums that are not copied: a trace must leave them as they are.
+    stored : set of str
+        The attributes that code assigns to.
+
+    Of the places in `unread`, attributes by the id of the dict that has them, the value does not matter; a number of NumPy's in
+    one of `changing` becomes an input.
     """
 
-    def __init__(self, *roots: Any, classes: Iterable[type] = (), texts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        *roots: Any,
+        classes: Iterable[type] = (),
+        texts: Iterable[str] = (),
+        unread: frozenset[At] = frozenset(),
+        changing: frozenset[At] = frozenset(),
+    ) -> None:
+        self._unread_places, self._changing = unread, changing
         self.names: set[str] = set()
         self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
         self._taken: set[str] = set()
         self._put: set[str] = set()  # what code assigns to, fields of records too
+        self.stored: set[str] = set()
+        self._loaded: set[str] = set()  # what code reads
         self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = self.writes = self.sets = False
         state: Any = None
         while True:
             self.guards: list[Guard] = []
-            self.arrays: dict[int, np.ndarray] = {}
+            self.arrays: dict[int, Any] = {}
             self.floats: dict[int, float] = {}
             self._unbound: set[int] = set()
+            self._numbers: dict[int, Any] = {}  # that are stored anew in each run
+            self._found: collections.Counter[int] = collections.Counter()  # in how many places a number of NumPy's was found
             self.where: dict[int, str] = {}
             self.seen: dict[int, Any] = {}
             self.called: set[int] = set()
@@ -216,7 +242,7 @@ class Reached:
                 self._class(cls, cls.__name__)
             if self.every:
                 self.names |= {text for text in self.texts if text.isidentifier() and text[0] != "_"} - ARRAYS_OWN
-            if state == (state := (len(self.names), self.every, self.makes, self.fields)):
+            if state == (state := (len(self.names), len(self.stored), len(self._loaded), self.every, self.makes, self.fields)):
                 break
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
         if strange:
@@ -229,12 +255,20 @@ class Reached:
             )
         for number in self._unbound:  # one object in a tuple, too, which keeps it when another place gets another
             self.floats.pop(number, None)
+            self._numbers.pop(number, None)
         if len(self.floats) > MOST_FLOATS or self.decides or self.tells_apart:
             self.floats = {}
+        if not self.tells_apart:  # and what is in a place that no guard binds, in a tuple say, keeps its value
+            self.arrays |= {key: x for key, x in self._numbers.items() if self._found[key] == 0}
 
     def attributes(self, d: dict[str, Any]) -> list[str]:
         """Return the names in the dict of an object that the code may ask for."""
-        return [name for name in d if self.every or name in self.names]
+        unread = self._unread(d)
+        return [name for name in d if self.every or (name in self.names and name not in unread)]
+
+    def _unread(self, d: dict[str, Any]) -> set[str]:
+        """Return the names that code stores to and does not read first: what an object has by them does not matter."""
+        return (self.stored - self._loaded) | {name for at, name in self._unread_places if at == id(d)}
 
     # -- values --------------------------------------------------------------------------------------------------------------
 
@@ -248,6 +282,10 @@ class Reached:
         if is_plain(x):
             if cls is str:
                 self.texts.add(x)
+            elif cls is slice:
+                self._unbound |= {id(x.start), id(x.stop), id(x.step)}
+            elif isinstance(x, np.number):
+                self._found[id(x)] += 1
             if isinstance(x, np.ufunc) and set("".join(x.types)) <= set("O->"):
                 self._refuse(f"it calls {path}, a ufunc of Python code")
             return
@@ -340,15 +378,21 @@ class Reached:
         self.arrays.setdefault(id(x), x)
         self.where.setdefault(id(x), path)
 
-    def _float(self, x: Any, path: str) -> None:
-        """Note a float that may be an input."""
+    def _float(self, x: Any, path: str, at: At | None = None) -> None:
+        """Note a float that may be an input, and a number of NumPy's that is stored anew in each run."""
+        if isinstance(x, np.number):
+            self._found[id(x)] -= 1  # a guard binds it to an input
+            if at in self._changing:
+                self._numbers[id(x)] = x
+                self.where.setdefault(id(x), path)
         if type(x) is float and not math.isnan(x):  # `nan in values` asks which nan it is
             self.floats.setdefault(id(x), x)
             self.where.setdefault(id(x), path)
 
     def _dict(self, d: dict[Any, Any], path: str, each: str, whole: bool) -> None:
         """The items of a dict, or, if it is that of an object, those that the code names."""
-        kept = d if whole or self.every else self.names
+        unread = set() if whole else self._unread(d)
+        kept = d if whole or self.every else self.names - unread if unread else self.names
         pairs = list(dict.items(d))  # in the order of the dict
         self._note(DICT, d, tuple([k for k, _ in pairs]), tuple([v if k in kept else SKIPPED for k, v in pairs]), path)
         for k, v in pairs:
@@ -359,10 +403,12 @@ class Reached:
                 and not isinstance(k, (enum.Enum, type))
             ):
                 self._refuse(f"it refers to {path}, a dict with a {type(k).__name__} for a key")
+            if whole:
+                self._unbound |= {id(part) for part in (k if type(k) is tuple else (k,))}
             if k in kept:
                 if not whole and type(v) is str:
                     self.texts.add(v)
-                self._float(v, each.format(k))
+                self._float(v, each.format(k), (id(d), k))
                 self.visit(v, each.format(k))
 
     def _items(self, x: Any, path: str) -> None:
@@ -401,6 +447,8 @@ class Reached:
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self.names |= code.attributes
         self._put |= code.puts
+        self.stored |= code.puts
+        self._loaded |= code.loads
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
             self.names |= code.texts  # of a module's attributes these alone are found, getattr(np, "unstack") say
@@ -451,7 +499,7 @@ class Reached:
         if name in known:
             value = known[name]
             self._note(ITEM, known, name, value, name)
-            self._float(value, name)
+            self._float(value, name, (id(known), name))
             self.visit(value, name)
             return
         self._note(ITEM, known, name, MISSING, name)
@@ -465,7 +513,7 @@ class Reached:
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             value = contents(cell)
             self._note(CELL, cell, None, value, name)
-            self._float(value, name)
+            self._float(value, name, (id(cell), None))
             if value is not EMPTY:
                 self.visit(value, name)
 
@@ -602,11 +650,12 @@ class Reached:
         made_in_c = next((k for k, v in d.items() if type(v) in (types.MethodDescriptorType, types.WrapperDescriptorType)), "")
         if made_in_c:
             self._refuse(f"it refers to a {cls.__name__}, whose {made_in_c} is code in C that nobody can read")
-        hostile = HOSTILE_METHODS & d.keys()
+        hostile = (HOSTILE_METHODS | ({BY_A_CLASS} & self.names)) & d.keys()
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
         named = set(getattr(cls, "__dataclass_fields__", ()))
         self.names |= named
+        self._loaded |= named  # by the methods that dataclasses write
         self._put |= named
         if self.fields and "__dataclass_fields__" in d:
             self.visit(d["__dataclass_fields__"], f"{cls.__name__}.__dataclass_fields__")
@@ -624,6 +673,8 @@ class Reached:
         found = []
         for name, value in class_dict(cls).items():
             if (name in UNREAD and name not in self.names) or name in TEXTS or (name in MADE_BY and not called):
+                continue
+            if name == BY_A_CLASS:
                 continue
             special = name.startswith("__") and name.endswith("__") and not isinstance(value, types.GetSetDescriptorType)
             if self.every or name in self.names or special or type(value) is types.MemberDescriptorType:

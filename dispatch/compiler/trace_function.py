@@ -31,6 +31,7 @@ from ..layers.autograd import TrackedTensor, track
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.trace import Trace, TracedTensor, metadata
 from ..operators.prims import memory_view
+from ..operators.views import owner_of
 from ..symbolic import ShapeEnv
 
 MODES = ("real", "fake", "symbolic")
@@ -63,8 +64,9 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
 
     Notes
     -----
-    With real arrays `f` runs as usual, and its writes to arguments happen. In the other modes no kernel runs, and arguments
-    are not changed.
+    With real arrays `f` runs as usual, and its writes to arguments happen; a size that depends on data, as of `np.unique(x)`,
+    is the number that it was, so the graph is for arrays of which it is the same. In the other modes no kernel runs, and
+    arguments are not changed.
 
     Examples
     --------
@@ -236,11 +238,28 @@ def _views_of_constants(results: list[Any], trace: Trace) -> dict[int, Any]:
     return found
 
 
+def _check_shared(results: list[Any], trace: Trace) -> None:
+    """Raise if an array shares memory with one of which a call gave another result: the graph has the two apart."""
+    arrays = [x for x in results if type(x) is np.ndarray]
+    if not arrays:
+        return
+    owners = {id(owner_of(x)) for x in results if isinstance(x, Tensor)}
+    for found in trace.captured():
+        if type(found.array) is np.ndarray and id(owner_of(found.value)) in owners:
+            for x in arrays:
+                if x is not found.array and np.may_share_memory(x, found.array):
+                    raise TracingError(
+                        f"the function returns {kind_of(x)} that it made of no input, beside a view of the same memory, and a "
+                        "graph would return two arrays that share none. Return one of the two, or .copy() of one."
+                    )
+
+
 def _left(result: Any, trace: Trace) -> Any:
     """Return a result as the graph has it."""
     flat = flattened(result)
     several = list(map(type, flat)).count(np.ndarray) > 1
     seen = _views_of_constants(flat, trace) if several else {}
+    _check_shared(flat, trace)
     for i, leaf in enumerate(flat):
         leaf = seen.get(id(leaf), leaf)
         x = leaf

@@ -101,11 +101,9 @@ class Residual(metaclass=Made):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dispatch import Residual, custom_op
-    >>> @custom_op("doc::halved", mutates_args=())
-    ... def halved(x: np.ndarray) -> tuple[np.ndarray, Residual]:
-    ...     return x / 2, {"kept": 2}
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::halved", mutates_args=())
+    ... def halved(x: np.ndarray) -> tuple[np.ndarray, dispatch.Residual]: return x / 2, {"kept": 2}
     >>> halved(np.ones(2))
     array([0.5, 0.5])
     """

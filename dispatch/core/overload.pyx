@@ -36,7 +36,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError, DefinitionError, kind_of
-from .wrong_calls import instead_of, left_out
+from .wrong_calls import instead_of, left_out, nothing_below
 from .tensor import seen_through
 
 cdef extern from *:
@@ -467,8 +467,7 @@ cdef class OpOverload:
         array([0., 2.])
         """
         if not isinstance(below, int) or not 0 < below < KEYS:
-            what = below if isinstance(below, int) else kind_of(below)
-            raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {what}.")
+            raise nothing_below(self.name, below)
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         cdef Definition definition = self.definition
         if keywords or len(args) != definition.arguments.direct:

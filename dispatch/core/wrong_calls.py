@@ -1,4 +1,4 @@
-"""What Python itself would say of a wrong call, said so that it tells what to write: of functions, of blocks, of attributes.
+"""What Python itself would say of a wrong call, said so that it tells what to write: of functions, of blocks.
 
 Python's own words for a keyword that a function does not have, an argument that is missing, or `with no_grad:` without a
 call name what is wrong and not what is right. What stands here costs a right call one frame, or nothing.
@@ -11,7 +11,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -64,7 +64,11 @@ def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
     """
     if name in OPERATOR_ELSEWHERE:
         return f" Write {OPERATOR_ELSEWHERE[name].format(operator)}."
-    return did_you_mean(name, known)
+    if near := did_you_mean(name, known):
+        return near
+    if hasattr(np.ndarray, name):
+        return f" Its results may have it: write {operator}(...).{name}."
+    return f" It has: {', '.join(sorted(word for word in known if not word.startswith('_')))}."
 
 
 def left_out(op: Any, sign: str) -> ArgumentError:
@@ -90,6 +94,12 @@ def no_key(name: object, known: Iterable[str]) -> str:
             return f"{said} Write DispatchKey.{other}."
     near = did_you_mean(name, known) if isinstance(name, str) else ""
     return f"{said}{near} Keys: {', '.join(key for key in known if not key.startswith('BACKEND_'))}."
+
+
+def nothing_below(operator: str, key: object) -> DefinitionError:
+    """What to raise where a call was asked for below what is no key, or has no key below."""
+    what = key if isinstance(key, int) else kind_of(key)
+    return DefinitionError(f"{operator}: redispatch goes below a key, and nothing is below {what}. Write DispatchKey.AUTOGRAD, say.")
 
 
 def clear(
@@ -408,36 +418,3 @@ def in_block(block: Callable[[], Any], f: Any, who: str) -> Any:
             return f(*args, **keywords)
 
     return decorated
-
-
-def no_attribute(x: object, name: str, elsewhere: dict[str, str] | None = None) -> AttributeError:
-    """What to raise for an attribute that an object does not have, with the one that it has.
-
-    Examples
-    --------
-    >>> str(no_attribute("text", "uper"))
-    "a str has no attribute 'uper'. Did you mean 'upper'?"
-    """
-    known = sorted({word for word in (*dir(type(x)), *getattr(x, "__dict__", ())) if not word.startswith("_")})
-    words = (elsewhere or {}).get(name)
-    advice = f" Write {words}." if words else did_you_mean(name, known)
-    return AttributeError(f"{kind_of(x)} has no attribute {name!r}.{advice}", name=name, obj=x)
-
-
-class Attributes:
-    """A base of classes that say which attributes they have, where one is asked for that they have not."""
-
-    __slots__ = ()
-    _elsewhere: ClassVar[dict[str, str]] = {}  # by a name that others use, what to write
-    _no_block: ClassVar[str] = ""  # what to write in place of `with x:`
-
-    def __enter__(self) -> Any:
-        advice = f" Write {self._no_block}." if self._no_block else ""
-        raise ArgumentError(f"`with` was asked of {kind_of(self)}, which is no block.{advice}")
-
-    def __exit__(self, *exception: Any) -> Any: ...
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # protocols ask, and want a short no
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        raise no_attribute(self, name, self._elsewhere)

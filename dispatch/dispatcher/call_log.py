@@ -49,6 +49,8 @@ class _Written(threading.local):
 class CallLog(Watcher):
     """Prints a line for each step of each call; made by `log_calls`."""
 
+    _fields = ()
+
     def __init__(self, file: TextIO | None) -> None:
         super().__init__()
         if file is not None and not hasattr(file, "write"):
@@ -144,6 +146,8 @@ class _Running(threading.local):
 
 class Profile(Watcher):
     """Sums up calls by operator and key; made by `profile`. Prints as a table, the most expensive first."""
+
+    _fields = ()
 
     def __init__(self) -> None:
         super().__init__()

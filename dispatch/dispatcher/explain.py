@@ -27,6 +27,7 @@ from ..core import (
     split,
 )  # fmt: skip
 from ..core.pytree import leaves
+from ..core.wrong_attributes import Fields
 from ..errors import DispatchError
 from .layer import layers
 from .observer import watchers
@@ -60,7 +61,7 @@ class Step(NamedTuple):
     passed: tuple[str, ...]
 
 
-class Explanation:
+class Explanation(Fields):
     """The steps of one call, or all keys of an operator; prints as a table.
 
     Attributes
@@ -72,6 +73,8 @@ class Explanation:
     notes : list of str
         What holds for all steps: excluded keys, why the call is refused.
     """
+
+    _fields = ("notes", "steps", "title")
 
     def __init__(self, title: str, steps: list[Step], notes: list[str]) -> None:
         self.title, self.steps, self.notes = title, steps, notes

@@ -32,6 +32,8 @@ class ExcludeDispatchKeyGuard(Watcher):
     array([0.84147098, 0.84147098])
     """
 
+    _fields = ("excluded", "keys")
+
     @clear
     def __init__(self, *keys: str | DispatchKey) -> None:
         super().__init__()

@@ -162,14 +162,14 @@ def following(source: Callable[[], Any], make: Callable[[Any], Kernel]) -> Kerne
     return kernel
 
 
-def find_layer(name: str) -> Layer:
-    """The layer of a name; LayerNotFoundError has close matches."""
+def find_layer(name: str, more: Iterable[str] = ()) -> Layer:
+    """The layer of a name; LayerNotFoundError has close matches, among `more` verbs too."""
     try:
         return layers[name]
     except KeyError:
         known = ", ".join(sorted(layers))
         verb = VERBS_ELSEWHERE.get(name)
-        advice = f" Write register_{verb}." if verb in layers or verb == "kernel" else did_you_mean(name, layers)
+        advice = f" Write register_{verb}." if verb in layers or verb == "kernel" else did_you_mean(name, [*layers, *more])
         raise LayerNotFoundError(
             f"there is no layer named {name!r}, so no register_{name}.{advice} Layers: {known}."
         ) from None

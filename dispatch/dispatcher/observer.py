@@ -23,10 +23,11 @@ from ..core import (
     seen_through,
     set_layer,
 )
+from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import Block, in_block
 
 
-class Watcher(ModeGuard, metaclass=Block):
+class Watcher(ModeGuard, Fields, metaclass=Block):
     """A `with` block that watches this thread's calls.
 
     Attributes
@@ -36,6 +37,7 @@ class Watcher(ModeGuard, metaclass=Block):
     """
 
     excluded = 0
+    _listed = False
 
     def __init__(self) -> None:
         super().__init__(OBSERVE, self, ABOVE)

@@ -41,7 +41,7 @@ def signature_of(op: OpOverload) -> Signature:
 
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     """`op.register_<name>`: the layer's own verb, bound to the operator; `register_samples` is no layer's."""
-    attach = documented[name] if name in documented and name not in layers else find_layer(name).attach
+    attach = documented[name] if name in documented and name not in layers else find_layer(name, documented).attach
 
     def register(*args: Any, **options: Any) -> Any:
         wrong = bool(options or len(args) > 1) and name in documented and not fits(register, args, options)

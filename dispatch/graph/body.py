@@ -1,16 +1,20 @@
-"""Body: the list of nodes of a graph, with methods to build, change and check it."""
+"""Body: the list of nodes of a graph, with methods to build, change and check it.
+
+More than 350 lines, because each public method has its manual.
+"""
 
 import keyword
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
 from ..core.source import Line
-from ..core.wrong_calls import Attributes, clear
+from ..core.wrong_attributes import Attributes
+from ..core.wrong_calls import clear
 from ..errors import GraphError, check_word, kind_of
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
@@ -20,6 +24,15 @@ class Body(Attributes):
     """The nodes of a graph in order, its inputs and its outputs. See `Graph`."""
 
     __slots__ = ("_before", "_names", "checks", "constants", "guards", "inputs", "nodes", "notes", "outputs", "symbols")
+
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "call_function": "graph.call(op, args, value)", "create_node": "graph.call(op, args, value)",
+        "eliminate_dead_code": "dispatch.graph.dead_code(graph)", "find": "graph.find_nodes(op=op)", "forward": "graph(x)",
+        "get_attr": "graph.constant(array, value)", "graph": "the graph itself: make_fx returns one, and no module around it",
+        "inserting_after": "graph.inserting_before(node)", "output": "graph.outputs", "print_tabular": "graph.print_readable()",
+        "python_code": "graph.code", "recompile": "nothing: a call runs the graph as it is", "run": "graph(x)",
+    }  # fmt: skip
+    _no_block = "`with graph.inserting_before(node):`"
 
     def __init__(self, *given: object) -> None:
         if given:

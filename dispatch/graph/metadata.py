@@ -7,6 +7,18 @@ import numpy as np
 from ..schema.types import Spelled
 
 Kind = Literal["placeholder", "constant", "call", "item"]
+# Attributes of torch.fx's nodes that these have not, and what to write in their place.
+NODES_ELSEWHERE = {
+    "all_input_nodes": "list(nodes_in(node.args)), with nodes_in of dispatch.graph",
+    "dtype": "node.value.dtype",
+    "kwargs": "node.args, which holds every argument by position",
+    "meta": "node.value, the shape and dtype of the result; node.source, the line that made the call",
+    "replace_all_uses_with": "graph.replace_all_uses_with(node, other)",
+    "shape": "node.value.shape",
+    "target": "node.op",
+    "type": "node.value",
+    "users": "graph.users(node)",
+}
 
 
 class Metadata(NamedTuple):

@@ -11,6 +11,8 @@ from ..core.python cimport is_leaf
 from cpython.object cimport PyObject
 
 from ..core import OpOverload
+from ..core.wrong_attributes import no_attribute
+from .metadata import NODES_ELSEWHERE as _ELSEWHERE
 
 cdef const char *WALK = b" while looking for nodes in an argument: a container holds itself, or is nested too deep"
 
@@ -49,6 +51,9 @@ cdef class Node:
 
     def __reduce__(self):
         return Node, (self.kind, self.name, self.op, self.args, self.value, self.source)
+
+    def __getattr__(self, str name):
+        raise no_attribute(self, name, _ELSEWHERE)
 
     def __repr__(self):
         return self.name

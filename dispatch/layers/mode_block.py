@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
 
 from ..core import DispatchKey, ModeGuard
-from ..core.wrong_calls import Attributes, Block, in_block
+from ..core.wrong_attributes import Attributes
+from ..core.wrong_calls import Block, in_block
 from ..errors import GuardError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,7 +33,7 @@ class ModeBlock(Attributes, metaclass=Block):
 
     def __new__(cls, /, *_args: Any, **_options: Any) -> Self:
         self = super().__new__(cls)
-        self._entered = Entered()  # not in __init__, which a subclass need not call
+        vars(self)["_entered"] = Entered()  # not in __init__, which a subclass need not call
         return self
 
     def __enter__(self) -> Self:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, did_you_mean
 from ..operators.views import is_number
 from . import flags, indexing
+from .array_attributes import ATTRIBUTES
 from .assignment import setitem
 from .composite_layouts import item_layout
 from .numpy_functions import FUNCTIONS
@@ -24,65 +25,6 @@ LINES = {  # what to write instead of a method that reads bytes as something els
     "setfield": "x[...] = value writes numbers; x.real = value and x.imag = value the parts of complex ones",
     "view": "x.astype(dtype) is the numbers in another dtype; x.real and x.imag are the parts of complex ones",
 }
-
-
-# Attributes of torch's tensors that these have not, and what to write in their place.
-OF_TORCH = {
-    "add_": "x += y",
-    "at": "x[i] = value, on a copy of what is a leaf",
-    "block_until_ready": "x: its values are there",
-    "clone": "x.copy()",
-    "contiguous": "np.ascontiguousarray(x)",
-    "cpu": "dispatch.detach(x), which is an array",
-    "cuda": "dispatch.tensor(cupy.asarray(a), requires_grad=True) at the beginning",
-    "data": "dispatch.detach(x), which is an array",
-    "dim": "x.ndim",
-    "double": "x.astype(np.float64)",
-    "detach_": "dispatch.detach(x)",
-    "expand": "np.broadcast_to(x, shape)",
-    "fill_": "x[...] = value",
-    "gather": "np.take_along_axis(x, index, axis)",
-    "index_select": "np.take(x, index, axis)",
-    "is_contiguous": "x.flags.c_contiguous",
-    "matmul": "x @ y",
-    "mm": "x @ y",
-    "mul_": "x *= y",
-    "norm": "np.linalg.norm(x)",
-    "float": "x.astype(np.float32)",
-    "numel": "x.size",
-    "numpy": "dispatch.detach(x), which is an array",
-    "permute": "x.transpose(axes)",
-    "pow": "x ** y",
-    "relu": "np.maximum(x, 0)",
-    "repeat_interleave": "np.repeat(x, n, axis)",
-    "requires_grad_": "dispatch.tensor(x, requires_grad=True)",
-    "sigmoid": "dispatch.ops.scipy_special.expit(x)",
-    "softmax": "dispatch.ops.scipy_special.softmax(x, axis)",
-    "t": "x.T",
-    "to": "x.astype(dtype)",
-    "to_numpy": "dispatch.detach(x), which is an array",
-    "unsqueeze": "np.expand_dims(x, axis)",
-    "zero_": "x[...] = 0",
-    "zero_grad": "x.grad = None",
-    **{name: f"np.{name}(x)" for name in ("abs", "cos", "exp", "log", "sin", "sqrt", "tanh")},
-}
-
-
-class OfTorch:
-    """An attribute that is not there, and says what to write: `hasattr` is False."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, x: Any, cls: type) -> Any:
-        line = OF_TORCH[self.name]
-        nor_numpy = "" if hasattr(np.ndarray, self.name) else ", as NumPy's arrays have not"
-        raise AttributeError(f"a {cls.__name__} has no attribute {self.name!r}{nor_numpy}. Write {line}.")
-
-
-def _names(self: Tensor) -> list[str]:
-    """Return the names that `dir` lists: those that are there."""
-    return [name for name in object.__dir__(self) if name not in OF_TORCH]
 
 
 MEMORYS = ("owndata", "writebackifcopy", "num", "behaved", "carray", "farray")
@@ -102,6 +44,8 @@ class Flags:
     def __getattr__(self, name: str) -> Any:
         if name in MEMORYS:
             raise AttributeError(f"x.flags.{name} says who holds memory, which is no property of a value that a layer follows.")
+        if not hasattr(self._flags, name):
+            raise AttributeError(f"x.flags has no attribute {name!r}.{did_you_mean(name, dir(self._flags))}", name=name, obj=self)
         return getattr(self._flags, name)
 
     def __getitem__(self, name: str) -> Any:
@@ -214,8 +158,7 @@ def _choose(self: Tensor, choices: Any, out: Any = None, mode: str = "raise") ->
 
 
 METHODS: dict[str, Any] = {
-    **{name: OfTorch(name) for name in OF_TORCH},
-    "__dir__": _names,
+    **ATTRIBUTES,
     "strides": property(_strides),
     "flags": property(Flags),
     "base": property(_base),

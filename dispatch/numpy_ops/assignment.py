@@ -89,18 +89,37 @@ def augmented(op: Function, ufunc: Any) -> Function:
         other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        value = product_for(self, op, self, other) if ufunc is np.matmul else op(self, other)
+        value = value_for(self, ufunc, op, (self, other))
         return value if value is NotImplemented else write_result(self, value, partial(as_ufunc, ufunc, (self, other)))
 
     return augment
 
 
-def product_for(out: Any, matmul: Function, x: Any, y: Any) -> Any:
-    """Return `x @ y` with the bits that NumPy writes into `out`: by columns BLAS computes `(y.T @ x.T).T`, which rounds otherwise."""
+def value_for(out: Any, ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...]) -> Any:
+    """Return `ufunc(*inputs)` with the bits that NumPy writes into `out`, by whose strides it chooses between loops that round otherwise.
+
+    A result by columns is BLAS's product of the transposes. A result along a negative stride comes of the loop for such strides (that of
+    `np.exp` is C's own, the other of the processor's vectors), and so do operands that are turned round, whose result is turned back.
+    """
     strides: tuple[Any, ...] = getattr(out, "strides", None) or ()
-    if min(np.ndim(x), np.ndim(y), len(strides)) < 2 or out.dtype.kind not in "fc" or abs(strides[-2]) >= abs(strides[-1]):
-        return matmul(x, y)
-    return shape.swapaxes(matmul(shape.swapaxes(y, -1, -2), shape.swapaxes(x, -1, -2)), -1, -2)
+    if not strides or out.dtype.kind not in "fc":
+        return op(*inputs)
+    if ufunc is np.matmul:
+        x, y = inputs
+        if min(np.ndim(x), np.ndim(y), len(strides)) < 2 or abs(strides[-2]) >= abs(strides[-1]):
+            return op(x, y)
+        return shape.swapaxes(op(shape.swapaxes(y, -1, -2), shape.swapaxes(x, -1, -2)), -1, -2)
+    turned = [k for k, (n, stride) in enumerate(zip(out.shape[::-1], strides[::-1], strict=True), 1) if stride < 0 and n > 1]
+    if not turned or ufunc.signature or ufunc.nout > 1:
+        return op(*inputs)
+    value = op(*[_turned(x, turned) for x in inputs])
+    return value if value is NotImplemented else _turned(value, turned)
+
+
+def _turned(x: Any, axes: list[int]) -> Any:
+    """Turn round axes that are counted from the last, 1; a broadcast operand has not all of them."""
+    ndim = np.ndim(x)
+    return x[tuple([slice(None, None, -1 if ndim - k in axes else None) for k in range(ndim)])] if ndim else x
 
 
 def check_matmul_in_place(ndim: int) -> None:

@@ -61,7 +61,7 @@ def item_layout(x: Any) -> Any:
     if not isinstance(x, Tensor) or isinstance(x, FakeTensor):
         return tuple(map(item_layout, x)) if isinstance(x, (list, tuple)) else layout_of(x)
     layout = item_layout(x.value)
-    dim = getattr(x, "dim", None)  # of a batch
+    dim = getattr(x, "dim") if hasattr(type(x), "dim") else None  # noqa: B009  of a batch
     return layout if dim is None else without_axis(layout, dim)
 
 

@@ -116,15 +116,39 @@ unique_places = of_data(
 )
 
 
-def _places_in_any_order(x: Any, *, equal_nan: bool = True) -> Any:
-    first = _unique_kernel(x, None, equal_nan, others=True)[1]
-    return first[np.argsort(np.argsort(_unique_kernel(x, None, equal_nan, False), kind="stable"))]
+def _value_places(x: Any, axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
+    places = _unique_kernel(x, axis, equal_nan, others=True)[1]
+    if sorted and not _has_both_zeros(x):
+        return places
+    values = _unique_kernel(x, axis, equal_nan, sorted)
+    if not sorted:
+        places = places[np.argsort(np.argsort(values, kind="stable"))]
+    items, values = (np.moveaxis(a, axis or 0, 0) if axis is not None else a.reshape(-1) for a in (x, values))
+    for k in [k for k, place in enumerate(places) if not _are_same(items[place], values[k])]:
+        alike = [place for place in range(len(items)) if _are_same(items[place], values[k])]
+        places[k] = alike[0] if alike else places[k]  # of rows that are equal but for signs
+    return places
 
 
-unsorted_places = of_data(
-    "unsorted_places(Tensor x, *, bool equal_nan=True) -> Tensor",
-    _places_in_any_order,
-    lambda x, equal_nan: _fake_places(x, None, equal_nan)[0],
+def _has_both_zeros(x: Any) -> bool:
+    """Whether 0.0 and -0.0 are in an array, of which a sort that is not stable leaves either."""
+    parts = [x.real, x.imag] if x.dtype.kind == "c" else [x] if x.dtype.kind == "f" else []
+    signs = [np.signbit(part[part == 0]) for part in parts]
+    return any(bool(some.any()) and not some.all() for some in signs)
+
+
+def _are_same(x: Any, y: Any) -> bool:
+    """Whether two items are equal, with the same signs of zero."""
+    return all(
+        np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0]))
+        for a, b in ((np.atleast_1d(x.real), np.atleast_1d(y.real)), (np.atleast_1d(x.imag), np.atleast_1d(y.imag)))
+    )
+
+
+value_places = of_data(
+    "value_places(Tensor x, int? axis=None, *, bool equal_nan=True, bool sorted=True) -> Tensor",
+    _value_places,
+    lambda x, axis, **of_data: _fake_places(x, axis, of_data["equal_nan"])[0],
     name="np::unique",
     autograd=CONSTANT,
 )
@@ -139,9 +163,8 @@ def _found(x: Any, index: Any, axis: int | None) -> Any:
 
 
 def _unique(x: Any, axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
-    if not sorted and SORTED_OR_NOT and (axis is None or len(x.shape) == 1):
-        return _found(x, unsorted_places(x, equal_nan=equal_nan), None)
-    return _found(x, unique_places(x, axis, equal_nan=equal_nan)[0], axis)
+    in_order = sorted or not SORTED_OR_NOT or not (axis is None or len(x.shape) == 1)
+    return _found(x, value_places(x, axis, equal_nan=equal_nan, sorted=in_order), axis)
 
 
 def _unique_all(x: Any, axis: int | None = None, *, equal_nan: bool = True) -> Any:

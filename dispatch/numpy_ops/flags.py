@@ -418,7 +418,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K", casting: Any = "safe", optimize: Any = False) -> Any:
-    """`np.einsum`, with letters or with lists of axes."""
+    """`np.einsum`, with letters or with lists of axes. Where it has a view of its one operand, it asks for no dtype, order or casting."""
     text, *operands = args
     if out is None and dtype is None and order == "K" and casting == "safe" and isinstance(text, str):
         operands = [x if isinstance(x, (Tensor, np.ndarray)) else as_item(as_value(x)) for x in operands]
@@ -426,11 +426,13 @@ def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K
     if not isinstance(text, str):
         text, operands = lettered(args)
     operands = [as_item(as_value(x)) for x in operands]
+    if out is None and len(operands) == 1 and einsum.adds_nothing(text, tuple(operands[0].shape)):
+        return einsum.einsum(text, operands, optimize=optimize)
     if dtype is not None or casting != "safe":
         kind = np.dtype(dtype) if dtype is not None else np.result_type(*operands_dtypes(operands))
         wrong = next((x for x in operands if not np.can_cast(x.dtype, kind, casting)), None)
         if wrong is not None:
-            np.einsum("i", np.zeros(1, wrong.dtype), dtype=kind, casting=casting)  # raises NumPy's own error
+            np.einsum("i->", np.zeros(1, wrong.dtype), dtype=kind, casting=casting)  # raises NumPy's own error
         operands = [cast(x, kind) for x in operands]
     found = einsum.einsum(text, operands, optimize=optimize)
     found = in_order(found, named_order(order.upper(), "K", *operands) if isinstance(order, str) else order)

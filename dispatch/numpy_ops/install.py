@@ -59,9 +59,7 @@ ON_TENSORS = """
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
     searchsorted swapaxes squeeze dot take copy compress fill flat view put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
     strides flags base setflags resize partition argpartition choose byteswap getfield setfield tobytes tofile dump dumps
-    __dir__ abs clone cos cpu cuda dim double exp expand float log numel numpy permute requires_grad_ sin sqrt tanh to to_numpy unsqueeze zero_grad
-    add_ at block_until_ready contiguous detach_ fill_ gather index_select is_contiguous matmul mm mul_ norm pow relu repeat_interleave
-    sigmoid softmax t zero_ ctypes data _numba_type_ __array_namespace__ __dlpack__ __dlpack_device__ to_device
+    ctypes _numba_type_ __array_namespace__ __dlpack__ __dlpack_device__ to_device
 """
 
 

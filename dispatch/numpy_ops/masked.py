@@ -2,7 +2,7 @@
 
 Their kernels are NumPy's functions with those parameters. The layers see them as reductions of arrays in which the elements that do
 not count are replaced by what changes nothing; the tape has rules of its own for sums, means and variances, so that their values have
-NumPy's bits.
+NumPy's bits. The file has more than 350 lines, because a variance and its kin are one computation with and without a mean or a mask.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from .pointwise import (
     square,
     subtract,
 )
-from .pointwise_more import fmax, fmin, root
+from .pointwise_more import fmax, fmin
 from .result_layouts import axes_of, broadcast_shape, check_broadcast_is_known, plain, reduced
 from .shape import imag, real
 
@@ -202,6 +202,10 @@ def _count(x: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
     return reduction.sum(ops.np.broadcast_to(fitting(x, mask), x.shape), axis, np.intp, keepdims=keepdims)
 
 
+with np.errstate(invalid="ignore"):
+    NOTHING = complex(np.complex128(0) / 0)  # the processor's own nan, whose sign np.signbit tells
+
+
 def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     if dtype is None and x.dtype.kind in "iub":
         dtype = np.float64
@@ -209,12 +213,14 @@ def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepd
     total = sum_where(x, mask, None, axis, inner, keepdims=keepdims)
     count = _count(x, mask, axis, keepdims)
     none = statistics.none_to_average(logical_not(count))  # where a quotient has the tangent 0 / 0, and a gradient of 0
-    lost = complex(np.nan, np.nan) if total.dtype.kind == "c" else np.nan
+    lost = NOTHING if total.dtype.kind == "c" else NOTHING.real
     found = as_number(where(none, lost, divide(total, where(none, 1, count))))
     return ops.np.astype(found, x.dtype if inner is not dtype else total.dtype)
 
 
 def _nanmean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    if x.dtype.kind in "fc" and dtype is not None and np.dtype(dtype).kind not in "fc":
+        np.nanmean(np.zeros(1, x.dtype), dtype=dtype)  # raises NumPy's own error
     there = logical_and(logical_not(isnan(x)), mask) if x.dtype.kind in "fc" else mask
     return _mean_where(x, ops.np.broadcast_to(there, x.shape), axis, dtype, keepdims=keepdims)
 
@@ -261,12 +267,20 @@ def _var_where(
     away = subtract(x, mean)
     if mask is not None:  # before it is squared, so that the slope of an infinity that does not count is no nan
         away = where(fitting(x, mask), away, 0.0)
-    away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else square(away)
-    into = None if dtype is None or np.dtype(dtype).kind == "c" else dtype  # the squares are real
-    total = sum_where(away, mask, None, axis, into, keepdims=keepdims)
+    if away.dtype.kind == "c" and x.dtype.kind not in "iuf":  # NumPy squares numbers that were real as they are
+        away = add(square(real(away)), square(imag(away)))
+    else:
+        away = square(away)
+    total = sum_where(away, mask, None, axis, dtype, keepdims=keepdims)
     count = _count(x, mask, axis, keepdims)
     found = divide(total, maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0))
     return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
+
+
+def _std_where(
+    x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False
+) -> Any:
+    return statistics.root_in_place(_var_where(x, mask, mean, axis, dtype, ddof, keepdims=keepdims))
 
 
 SPREAD = (
@@ -308,15 +322,12 @@ var_where = composite(
 )
 std_where = composite(
     "std_where" + SPREAD,
-    lambda x, mask=None, mean=None, axis=None, dtype=None, ddof=0, *, keepdims=False: root(
-        _var_where(x, mask, mean, axis, dtype, ddof, keepdims=keepdims)
-    ),
+    _std_where,
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.std(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
     ),
     autograd=pullbacks(x=_of_deviation(_by_deviations), mean=_of_deviation(_by_mean)),
 )
-
 
 
 def nan_spread(name: str, function: Function, of_whole: OpOverload, deviation: bool) -> OpOverload:

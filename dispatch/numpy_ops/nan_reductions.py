@@ -107,6 +107,8 @@ def nan_variance(
         total = reduction.sum(where(there, x, ops.np.zeros_like(x)), axis, dtype, keepdims=True)
         mean = ops.np.astype(divide(total, where(count, count, 1)), total.dtype)
     away = where(there, subtract(x, mean), 0.0)
+    if away.dtype.kind == "c" and x.dtype.kind == "f":
+        away = real(away)
     away = ops.np.astype(away, x.dtype) if away.dtype != x.dtype and x.dtype.kind == away.dtype.kind else away
     away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else multiply(away, away)
     total = reduction.sum(away, axis, dtype, keepdims=keepdims)

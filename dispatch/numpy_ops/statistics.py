@@ -99,12 +99,21 @@ def _of_one(x: Any, axis: Any, ddof: Any) -> bool:
     return type(count) is int and count == 1 and ddof == 0
 
 
+def root_in_place(x: Any) -> Any:
+    """Return the root in the dtype that a variance has: NumPy rounds a number's, and refuses that of an array of integers."""
+    if x.dtype.kind not in "biu":
+        return root(x)
+    if x.shape:
+        np.sqrt(np.ones(1, x.dtype), out=np.ones(1, x.dtype))  # raises NumPy's own error
+    return ops.np.astype(root(x), x.dtype)
+
+
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
     found = _var(x, axis, dtype, ddof, keepdims=keepdims)
     unlike = x.dtype.kind == "c" and dtype is not None and np.dtype(dtype).kind != "c"  # the mean is of the real parts alone
     if _of_one(x, axis, ddof) and not unlike:
         return found
-    return ops.np.astype(root(found), found.dtype) if found.dtype.kind in "biu" else root(found)
+    return root_in_place(found)
 
 
 def _pulled_away(g: Any, x: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:

@@ -18,7 +18,7 @@ from ..operators.registry import ops
 from ..operators.views import ARRAY
 from ..symbolic import guesses
 from . import indexing
-from .assignment import check_target, fits, hollow, product_for, write_result
+from .assignment import check_target, fits, hollow, value_for, write_result
 from .composite_layouts import laid_out_by
 from .flags import cast, core_ndims, in_order, is_default, named_order, refused
 from .item_assignment import setitem_
@@ -60,7 +60,7 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
         if any(x is not y for x, y in zip(inputs, asked, strict=True)):  # NumPy casts piece by piece, and lays out by what is cast
             found = laid_out_by(ufunc, found, asked, tuple(given.items()))
         return found if order == "K" else mapped(lambda x: in_order(x, order), found)
-    values = product_for(outs[0], op, *inputs) if ufunc is np.matmul else op(*inputs)
+    values = value_for(outs[0], ufunc, op, inputs)
     written = []
     for i, (out, value) in enumerate(zip(outs, values if ufunc.nout > 1 else (values,), strict=True)):
         if out is not None:

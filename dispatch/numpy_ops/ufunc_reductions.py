@@ -360,12 +360,12 @@ def _pushed_where(t: Any, x: Any, ufunc: str, mask: Any, initial: Any, axis: Any
     return ops.np.sum(found, axis, keepdims=keepdims)
 
 
-def _check_chosen(x: Any, ufunc: Any, mask: Any, initial: Any, axis: Any) -> None:
+def _check_chosen(x: Any, ufunc: Any, mask: Any, initial: Any, axis: Any, dtype: Any) -> None:
     if mask is not None:
         fitting(x, mask)
     ones = np.ones((1,) * max(1, len(x.shape)), x.dtype)
     options = {} if initial is None else {"initial": initial}
-    ufunc.reduce(ones, plain(axis), where=True if mask is None else np.ones((), bool), **options)  # raises NumPy's own error
+    ufunc.reduce(ones, plain(axis), dtype, where=True if mask is None else np.ones((), bool), **options)  # raises NumPy's own error
 
 
 def _reduce_where(x: Any, ufunc: str, mask: Any = None, initial: Any = None, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
@@ -384,7 +384,7 @@ def _reduce_where(x: Any, ufunc: str, mask: Any = None, initial: Any = None, axi
 def _fake_reduce_where(x: Any, ufunc: str, mask: Any, initial: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
     if not isinstance(x, FakeTensor):
         x = fake_tensor(np.shape(x), np.asarray(x).dtype)
-    _check_chosen(x, ufunc_of(ufunc), mask, initial, axis)
+    _check_chosen(x, ufunc_of(ufunc), mask, initial, axis, dtype)
     return _fake_reduce(x, ufunc, axis, dtype, keepdims, LEFT_OUT if initial is None else initial)
 
 

@@ -4,18 +4,22 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, fallthrough_kernel
 from ..core.source import where
+from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import clear
 from ..dispatcher.layer import key_of_name
 from ..errors import DefinitionError, LibraryError, NoKernelError
 from .register import resolve
 
 
-class KernelFunction:
+class KernelFunction(Fields):
     """A handle to one kernel of an operator; made by `get_kernel`.
 
     Calling it runs the kernel and nothing else: no key is looked up and no output is checked. A kernel that replaces it
     calls it where it does not apply itself.
     """
+
+    _fields = ("key", "op_handle")
+    _no_block = "a call, kernel(x)"
 
     def __init__(self, op: OpOverload, key: DispatchKey, registration: Registration) -> None:
         self.op_handle, self.key, self._registration = op, key, registration

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
-from ..core.wrong_calls import Attributes, Block, clear, holding
+from ..core.wrong_attributes import Fields
+from ..core.wrong_calls import Block, clear, holding
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.call_errors import refused_output
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
@@ -45,7 +46,7 @@ class Waiting:
             self.library.keep(op, register_at(op, self.key, self.fn, keyed=self.keyed))
 
 
-class Library(Attributes, metaclass=Block):
+class Library(Fields, metaclass=Block):
     """Definitions and kernels that are removed together, by `destroy()` or at the end of a `with` block.
 
     Parameters
@@ -73,6 +74,8 @@ class Library(Attributes, metaclass=Block):
     ...     dispatch.ops.docs_lib.half(np.ones(2))
     array([0.5, 0.5])
     """
+
+    _fields = ("destroyed", "dispatch_key", "kind", "module", "ns", "place")
 
     @clear
     def __init__(self, ns: str, kind: str, dispatch_key: str | DispatchKey = "") -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
+from ..core.wrong_attributes import Fields
 from ..errors import OperatorNotFoundError, did_you_mean
 from ..schema.types import split_name
 from .overload_resolution import choose
@@ -16,7 +17,7 @@ _MOST_DECISIONS = 512  # of one operator, by the types of a call: a bound for pr
 _UNDECIDED: dict[tuple[object, ...], OpOverload] = {}  # stays empty: most operators have one overload, and are never asked
 
 
-class Operator:
+class Operator(Fields):
     """A name and its overloads.
 
     Calling it runs the overload whose types fit best, exactly before by widening. The order of definition never decides: a
@@ -24,9 +25,11 @@ class Operator:
     """
 
     __slots__ = ("_decided", "_overloads", "name")
+    _fields = ()
+    name: str
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        object.__setattr__(self, "name", name)
         self._overloads: tuple[OpOverload, ...] = ()
         self._decided = _UNDECIDED  # by the types of a call, where they alone decide
 
@@ -47,7 +50,11 @@ class Operator:
         known = self.overloads()
         if not known and not name.startswith("__"):
             raise self._gone()
-        said = f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
+        shown = f"ops.{self.name.replace('::', '.')}"
+        advice = did_you_mean(name, [*known, "explain", "name", "overloads"])
+        if hasattr(OpOverload, name) or name.startswith("register_"):
+            advice = f" An overload has it: {shown}.{known[0]}.{name}."
+        said = f"{self.name} has no overload {name!r}.{advice} Overloads: {', '.join(known)}."
         raise OperatorNotFoundError(said + _those_waiting(f"{self.name}.{name}"))
 
     def explain(self, /, *args: Any, **keywords: Any) -> Any:

@@ -195,7 +195,7 @@ def is_number(x: Any) -> bool:
     A layer that knows more of a value than what it wraps, since it has many items or no data, says so by `number`.
     """
     while isinstance(x, Tensor):
-        found = getattr(x, "number", None)
+        found = getattr(x, "number") if hasattr(type(x), "number") else None  # noqa: B009  one that fails costs
         if found is not None:
             return bool(found)
         x = x.value

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ..core.wrong_calls import Attributes, Made, clear
+from ..core.wrong_calls import Made, clear
 from ..errors import SchemaError, kind_of
 from .bounds import Bounds
 from .defaults import accept, spell
@@ -168,7 +168,7 @@ class Return(Spelled):
         return text if self.name is None else f"{text} {self.name}"
 
 
-class Schema(Attributes, Spelled, metaclass=Made):
+class Schema(Spelled, metaclass=Made):
     """The signature of an operator.
 
     Parameters

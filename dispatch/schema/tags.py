@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from enum import Enum, EnumMeta
 from typing import Any
 
+from ..core.wrong_attributes import Attributes, not_set
 from ..errors import DefinitionError, did_you_mean, shown
 from .schema import Schema
 from .types import TENSOR
@@ -63,6 +64,15 @@ class Tag(Enum, metaclass=_Tags):
         if isinstance(value, str) and value in cls.__members__:
             raise DefinitionError(f"there is no tag {value!r} by value: values say what a tag means. Write Tag.{value}.")
         raise DefinitionError(_no_tag(value))
+
+
+def _set(self: Tag, name: str, value: object) -> None:
+    if not name.startswith("_"):
+        raise not_set(self, name)
+    object.__setattr__(self, name, value)
+
+
+Tag.__getattr__, Tag.__setattr__ = Attributes.__getattr__, _set  # type: ignore[method-assign, assignment]
 
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:

@@ -16,6 +16,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
+from ..core.wrong_attributes import Attributes, not_set
 from ..errors import SchemaError, did_you_mean, kind_of
 
 BASES = (
@@ -54,7 +55,7 @@ def check_name(name: str, what: str) -> None:
         raise SchemaError(f"'{name}' cannot name {what}: it is a keyword of Python. Write '{name}_'.")
 
 
-class Spelled:
+class Spelled(Attributes):
     """An immutable value that is equal to another if both have the same text.
 
     A subclass names its fields in `__slots__`, and its `__init__` sets them once. Frozen dataclasses would do the same,
@@ -72,6 +73,8 @@ class Spelled:
         return type(self)(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
+        if not hasattr(type(self), name):
+            raise not_set(self, name)
         raise AttributeError(f"{kind_of(self)} cannot be changed. Make another: x.replace({name}=...).", name=name)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:

@@ -9,7 +9,8 @@ from math import inf
 from typing import Any
 
 from ..core.source import line
-from ..core.wrong_calls import Attributes, Made, clear
+from ..core.wrong_attributes import Fields
+from ..core.wrong_calls import Made, clear
 from ..errors import ArgumentError, CheckError, DataDependentSizeError, check_int, kind_of
 from .expressions import Expressions
 from .facts import Facts
@@ -21,7 +22,7 @@ from .sym_int import NUMBERS, SymInt
 GUESS = 4099  # stands for sizes that depend on data, where an order of strides is asked: larger than most, and a prime
 
 
-class ShapeEnv(Attributes, metaclass=Made):
+class ShapeEnv(Fields, metaclass=Made):
     """The symbolic sizes of a trace: `s0`, `s1` for sizes of arrays, `u0`, `u1` for sizes that depend on data.
 
     Equal sizes share a symbol. The sizes 0 and 1 stay numbers, because NumPy treats them unlike the others; so each `s` is at
@@ -49,17 +50,20 @@ class ShapeEnv(Attributes, metaclass=Made):
     ((s0*s1 - s1, s1), [])
     """
 
+    _fields = ("answers", "checks", "expressions", "facts", "guards", "symbols")  # two of them by cached_property
     _no_block = "`with FakeTensorMode(shape_env=env):`"
     made_by = "ShapeEnv(), and env.new_size(3) for a size"
 
-    def __init__(self) -> None:
-        self.guards: list[Guard] = []
-        self.checks: list[Check] = []
-        self.symbols: dict[str, SymInt] = {}
-        self.answers: dict[Any, dict[Any, Any]] = {}  # of shape rules: they hold where the guards do
-        self._compared: dict[Any, bool] = {}  # comparisons that are known, by the identity of their operands
-        self._by_hint: dict[int, SymInt] = {}
-        self._holds: tuple[int, Callable[..., Any]] | None = None
+    guards: list[Guard]
+    checks: list[Check]
+    symbols: dict[str, SymInt]
+    answers: dict[Any, dict[Any, Any]]  # of shape rules: they hold where the guards do
+    _compared: dict[Any, bool]  # comparisons that are known, by the identity of their operands
+    _by_hint: dict[int, SymInt]
+    _holds: tuple[int, Callable[..., Any]] | None
+
+    def __init__(self) -> None:  # at once, and not by __setattr__: each trace makes one
+        vars(self).update(guards=[], checks=[], symbols={}, answers={}, _compared={}, _by_hint={}, _holds=None)
 
     @cached_property
     def expressions(self) -> Expressions:

@@ -20,6 +20,7 @@ from .gradient_variants import (
     check_along,
     check_digits,
     check_narrow,
+    check_overflow,
     check_recordings,
     check_untracked,
     forward_along,
@@ -157,6 +158,8 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
         check_along(case, findings, options, steps, backward_along, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults:
         check_untracked(case, findings, steps, f"the backward ({place})")
+    if options.gradients == "compare" and not findings.faults and not _coarse(probe):
+        check_overflow(case, findings, options, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults and not _coarse(probe):
         with quietly():
             off = little_off(probe, probe.record().size)

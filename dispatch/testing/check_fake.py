@@ -15,14 +15,27 @@ from ..dispatcher.printing import brief
 from ..errors import DataDependentError, NewSizeError, NoRuleError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
-from ..symbolic import ShapeEnv
+from ..symbolic import ShapeEnv, SymInt
 from .cases import Case, Options, arrays_in, named_outputs
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .kernel_runs import quietly
 from .report import Findings
 from .validate import counted_strides
-from .variants import EMPTY, NARROW, ONE_ELEMENT, layouts, named, numbers, single_precision, sizes, values
+from .variants import (
+    EMPTY,
+    NARROW,
+    ONE_ELEMENT,
+    layouts,
+    lists,
+    mixed_precision,
+    named,
+    numbers,
+    single_precision,
+    sizes,
+    smaller_integers,
+    values,
+)
 
 UNLIKELY = 1009  # a length that no sample has
 VALUES = (
@@ -30,6 +43,7 @@ VALUES = (
     "with nan alone",
 )  # fmt: skip
 OPEN = "the fake rule says that a size depends on data"
+MIXED = "alone of single precision"
 DATA_TAGS = (Tag.data_dependent_output, Tag.dynamic_output_shape)
 
 
@@ -53,8 +67,12 @@ def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...
     yield from ((what, made) for what, made in others if what != ONE_ELEMENT)  # another rank is another contract
     names = case.op.arguments.names
     yield from ((named(what, names), made) for what, made in values(args, fixed | integers))
-    yield from ((named(what, names), made) for what, made in numbers(args, names, options.fixed))
+    yield from ((named(what, names), made) for what, made in numbers(args, names, options.fixed, special=True))
+    yield from lists(args, names, options.fixed)
     yield from single_precision(args)
+    for place, made in mixed_precision(args):
+        yield f"with {case.labels[place]} {MIXED}", made
+    yield from smaller_integers(args)
 
 
 def compare(case: Case, findings: Findings) -> None:
@@ -238,6 +256,12 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
             f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
             f"{case.kernel}{case.what}. If it takes float64 alone, say so: NDArray[np.float64].",
         )
+    elif fake.dtype != real.dtype and case.what.endswith(MIXED) and ("mixed", name) not in findings.advice:
+        findings.advise(  # once, for it follows one array, as np.empty_like(b) does; what is wrong for two follows none
+            ("mixed", name),
+            f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
+            f"{case.kernel}{case.what}. If arrays of several dtypes may come, write np.result_type(x, y) in place of x.dtype.",
+        )
     elif fake.dtype != real.dtype:
         hint = f"Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is {real.dtype!s}."
         _differ(case, findings, name, "dtype", f"has dtype {fake.dtype!s}", f"{real.dtype!s}", hint)
@@ -257,7 +281,7 @@ def _structure(x: Any) -> str:
     if (items := items_of(x)) is not None:
         name = "" if field_names(type(x)) is None else type(x).__qualname__
         return f"{name}[{', '.join(map(_structure, items))}]"
-    return "a number" if isinstance(x, (np.generic, *NUMBERS)) else brief(x)
+    return "a number" if isinstance(x, (np.generic, SymInt, *NUMBERS)) else brief(x)
 
 
 def _equal(x: Any, y: Any) -> bool:

@@ -11,6 +11,7 @@ from gc import collect
 from itertools import pairwise
 from tracemalloc import get_traced_memory, is_tracing, start, stop
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -22,9 +23,21 @@ from .cases import Case, Options, arrays_in, map_arrays, named_outputs
 from .closeness import difference
 from .guarded_memory import same_bytes
 from .hidden_state import Orders, Watched
-from .kernel_runs import Run, results, run, written_arrays
+from .kernel_runs import Run, quietly, results, run, written_arrays
 from .report import Findings
-from .variants import EMPTY, ONE, double_precision, layouts, named, numbers, single_precision, sizes, values
+from .variants import (
+    COMPLEX,
+    EMPTY,
+    ONE,
+    complex_numbers,
+    double_precision,
+    layouts,
+    named,
+    numbers,
+    single_precision,
+    sizes,
+    values,
+)
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
 CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
@@ -32,6 +45,7 @@ SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtyp
 # of the sample's; more are tried where shapes are compared, which no kernel is without a fake rule
 SIZES = ("with every length one more", f"with length {ONE} ", EMPTY)
 MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
+MOST_HELD = 150  # calls: more than functools.lru_cache keeps
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
 
@@ -77,10 +91,10 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         if not findings.faults:  # one cause is said once
             _precision(case, findings, first, written, options)
     if not findings.faults:
-        _of_floats(case, findings, written)
+        _of_other_kinds(case, findings, written, options)
     _left_out(case, findings, written)
     if not findings.faults:
-        _growth(case, findings, written)
+        _kept_for_good(case, findings, written)
     _readonly(case, findings, written)
     _undeclared_writes(case._replace(what=" after the call"), findings, first, written)
     orders.compare(findings, wanted=not (random or findings.faults))
@@ -111,7 +125,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
     """Return the case with other values, and without arguments that may be left out: a write may be in a branch."""
     names = case.op.arguments.names
     kept = case.places(options.fixed) | case.integers
-    for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed)):
+    for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed, special=True)):
         yield case.with_args(args, f" on the sample {named(what, names)}")
     yield from case.branches(options.fixed)
     for what, args in sizes(case.args, case.places(options.fixed), only_longer=bool(case.integers)):
@@ -249,6 +263,13 @@ def _objects(case: Case, findings: Findings, made: Run) -> None:
             )
 
 
+def _kept_for_good(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Find what calls leave behind: memory, or their arguments."""
+    _growth(case, findings, written)
+    if not findings.faults:
+        _held(case, findings, written)
+
+
 def _growth(case: Case, findings: Findings, written: list[bool]) -> None:
     """Find memory that each of several equal calls keeps. In the user's own process others may allocate meanwhile."""
     if case.say is None or is_tracing():
@@ -266,6 +287,32 @@ def _growth(case: Case, findings: Findings, written: list[bool]) -> None:
             "grows",
             f"each call of the {case.kernel} keeps {least // 1024} KiB for good: it appends to something that outlives the "
             "call. Return what is to be kept, or bound it: functools.lru_cache(maxsize).",
+        )
+
+
+def _held(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Find arguments that every call keeps; one that keeps the last few bounds what it keeps."""
+
+    def call() -> list[ref[Any]]:
+        return [ref(guard.array) for guard in run(case, written, readonly=False).guards]
+
+    def alive() -> bool:
+        return all(any(x() is not None for x in arrays) for arrays in calls)
+
+    calls = [call(), call()]
+    findings.runs += len(calls)
+    if not case.arrays or not alive():
+        return
+    collect()  # which takes long in a large process
+    if not alive():
+        return
+    calls += [call() for _ in range(MOST_HELD)]
+    collect()
+    if alive():
+        findings.fault(
+            "holds",
+            f"the {case.kernel} keeps an argument of every call: it appends arrays to something that outlives the call, or "
+            "finds results by the array that came. Keep a bounded number of copies, for the caller may write to an array.",
         )
 
 
@@ -418,13 +465,13 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
                 )
 
 
-def _of_floats(case: Case, findings: Findings, written: list[bool]) -> None:
-    """Look for writes and aliases where integers are floats: `astype(float, copy=False)` is a copy of integers alone."""
-    for what, args in double_precision(case.args):
-        if any(a.dtype is not None for a in case.op.schema.arguments):
+def _of_other_kinds(case: Case, findings: Findings, written: list[bool], options: Options) -> None:
+    """Look for writes and aliases where integers are floats, and floats complex: `astype(float, copy=False)` copies others."""
+    for what, args in (*double_precision(case.args), *complex_numbers(case.args)):
+        if any(a.dtype is not None or a.name in options.fixed for a in case.op.schema.arguments):
             return
         wide = case.with_args(args, f" {what}")
-        made = run(wide, written, readonly=True)
+        made = run(wide, written, readonly=what != COMPLEX)  # SciPy's transforms overwrite complex arrays that they may
         findings.runs += 1
         if isinstance(made.error, AliasError) or not isinstance(made.error, OutputError):  # the hint of a result refuses it
             _undeclared_writes(wide, findings, made, written)
@@ -485,6 +532,37 @@ def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
                 f"were, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or "
                 f"{way_out}.",
             )
+        elif i in asked and not reads:
+            _overlapping(case, findings, written, i)
+
+
+def _overlapping(case: Case, findings: Findings, written: list[bool], out: int) -> None:
+    """Find results that differ where an out argument is one of the arrays that are read."""
+    expected = run(case, written, readonly=False)
+    for i, x in enumerate(case.arrays):
+        if written[i] or x.shape != case.arrays[out].shape or x.dtype != case.arrays[out].dtype or expected.error is not None:
+            continue
+        arrays = [a.copy(order="K") for a in case.arrays]
+        arrays[out] = arrays[i]
+        cleared = [np.zeros_like(a) if k == i else a for k, a in enumerate(case.arrays)]
+        findings.runs += 1
+        try:
+            with quietly():
+                case.call(case.with_arrays(arrays))
+        except Exception:  # it refuses arrays that overlap
+            continue
+        if not difference(arrays[out], expected.guards[out].array):
+            continue
+        said = (
+            f"the {case.kernel} writes another {case.labels[out]} where that is {case.labels[i]} itself: it reads elements "
+            "that it has written. Compute the result first, or copy what overlaps: np.shares_memory(x, out)."
+        )
+        of_zeros = run(case.with_args(case.with_arrays(cleared)), written, readonly=False)
+        if difference(arrays[out], of_zeros.guards[out].array):
+            findings.fault(("overlap", out), said)
+        else:  # it clears what it adds to, for buffers that are nothing else
+            findings.advise(("overlap", out), f"{case.name}: {said}")
+        return
 
 
 def _first_line(text: str) -> str:

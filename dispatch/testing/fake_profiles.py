@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import Definition, OpOverload, Tensor
 from ..core.pytree import field_names, items_of, made_of
+from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import clear_tuple, holding
 from ..dispatcher.layer import find_layer
 from ..dispatcher.observer import Watcher
@@ -46,6 +47,9 @@ class OpProfile(NamedTuple):
 
     args: tuple[Any, ...]
     outputs: tuple[Any, ...]
+
+
+OpProfile.__getattr__, OpProfile.__setattr__ = Fields.__getattr__, Fields.__setattr__  # type: ignore[method-assign, assignment, attr-defined]
 
 
 Profiles = dict[str, list[OpProfile]]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..core.wrong_attributes import Fields
 from ..dispatcher.printing import escape
 from ..errors import OpCheckError, did_you_mean
 from .child_process import portable
@@ -49,7 +50,7 @@ class Findings:
         return f"SKIPPED: {self.skipped}" if self.skipped else SUCCESS
 
 
-class Report(Mapping[str, "str | OpCheckError"]):
+class Report(Fields, Mapping[str, "str | OpCheckError"]):
     """The outcome of each check of an operator, as `opcheck` returns it. It prints as a table.
 
     It is a mapping. Its keys are the names of the checks; a value is `"SUCCESS"`, `"SKIPPED: why"`, or the exception that says
@@ -73,6 +74,8 @@ class Report(Mapping[str, "str | OpCheckError"]):
     >>> dict(report), report.failures
     ({'test_schema': 'SUCCESS', 'test_vmap': 'SUCCESS'}, {})
     """
+
+    _fields = ("advice", "operator", "sample")
 
     def __init__(self, operator: str, sample: str, found: dict[str, Findings]) -> None:
         self.operator = operator

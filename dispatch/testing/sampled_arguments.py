@@ -1,4 +1,7 @@
-"""`samples`: makes arguments for an operator from its schema and hints, or asks the function that it registered."""
+"""`samples`: makes arguments for an operator from its schema and hints, or asks the function that it registered.
+
+It has more than 350 lines: how each type of a schema is guessed stands in one place.
+"""
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -9,6 +12,7 @@ import numpy as np
 
 from ..core import OpOverload
 from ..core.pytree import leaves
+from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import clear, clear_tuple
 from ..dispatcher.printing import brief
 from ..errors import ArgumentError, check_int, did_you_mean, kind_of
@@ -68,6 +72,9 @@ class Sample(NamedTuple):
     what: str = ""
     fixed: tuple[str, ...] = ()
     gradients: str = "compare"
+
+
+Sample.__getattr__, Sample.__setattr__ = Fields.__getattr__, Fields.__setattr__  # type: ignore[method-assign, assignment, attr-defined]
 
 
 @clear

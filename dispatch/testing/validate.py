@@ -30,6 +30,8 @@ Arguments = tuple[Any, ...]
 class Validation(Watcher):
     """Checks each kernel call at one level; made by `validate`. Only the innermost one of a thread counts."""
 
+    _fields = ("level",)
+
     def __init__(self, level: str) -> None:
         super().__init__()
         self.level = level

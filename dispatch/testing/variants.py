@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.wrong_calls import holding
 from ..errors import ArgumentError, check_int
-from .cases import arrays_in, map_arrays
+from .cases import arrays_in, is_array, map_arrays
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
@@ -25,9 +25,12 @@ ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
 NARROW = "in single precision"
 WIDE = "in double precision"
+COMPLEX = "as complex numbers"
 MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
 AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
+# of which 0 is one: of a step or a tolerance it is none, and a loop by it would not end
+AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power)\d*")
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 
 
@@ -129,8 +132,10 @@ def last_changed(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     return _each(changed, args, kept)
 
 
-def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
+def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (), *, special: bool = False) -> Variants:
     """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
+
+    The axis is the last too, counted from the end.
 
     Parameters
     ----------
@@ -140,6 +145,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ())
         Their names.
     kept : collection of str
         The names of those that stay.
+    special : bool
+        Whether 1 is tried too, and 0 of what is an amount by its name: kernels have a short way for these.
 
     Yields
     ------
@@ -148,21 +155,27 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ())
 
     Examples
     --------
+    >>> [args[1:] for _, args in numbers((np.ones(3), 2.0, 3), ["x", "sigma", "count"], special=True)]
+    [(1.4, 3), (1.0, 3), (0.0, 3), (2.0, 2), (2.0, 1)]
     >>> [args for _, args in numbers((np.ones(3), -1, 4, 1), ["x", "axis", "count", "step"])]
     [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
     """
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
         if name in kept:
             continue
-        other: Any = None
-        if type(x) is float and x:
-            other = 0.75 * x
+        others: list[Any] = []
+        if isinstance(x, (float, np.floating)) and x:
+            others = [type(x)(0.7 * x)]  # no simple share: products with lengths are no integers
         elif type(x) is int and AXIS.fullmatch(name):
-            other = int(x == 0)
+            others = [int(x == 0), -1]
         elif type(x) is int and x > 1:  # a step of 0 would not end
-            other = x - 1
-        if other is not None:
-            yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
+            others = [x - 1]
+        if special and isinstance(x, (int, float, np.floating)) and not AXIS.fullmatch(name):
+            short = [1, 0] if AMOUNT.fullmatch(name) else [1]
+            others += [type(x)(y) for y in short if others and type(x)(y) not in others]
+        for other in others:
+            if other != x:
+                yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
 
 
 def named(what: str, names: Sequence[str]) -> str:
@@ -293,6 +306,127 @@ def double_precision(args: Arguments) -> Variants:
     arrays = arrays_in(args)
     if arrays and all(x.dtype.kind in "iu" for x in arrays):
         yield WIDE, _each(lambda x: x.astype(np.float64), args)
+
+
+def mixed_precision(args: Arguments) -> Iterator[tuple[int, Arguments]]:
+    """Yield the arguments with one array in single precision among others in double, and which one it is.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    place, args : int, tuple
+        The place of that array among all.
+
+    Examples
+    --------
+    >>> [[x.dtype.name for x in args] for _, args in mixed_precision((np.ones(3), np.ones(3)))]
+    [['float32', 'float64'], ['float64', 'float32']]
+    """
+    narrow = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+    places = [i for i, x in enumerate(arrays_in(args)) if x.dtype in narrow]
+    for place in places if len(places) > 1 else ():
+        with np.errstate(all="ignore"):
+            kept = {i for i, _ in enumerate(arrays_in(args)) if i != place}
+            yield place, _each(lambda x: x.astype(narrow[x.dtype]), args, kept)
+
+
+def smaller_integers(args: Arguments) -> Variants:
+    """Yield the arguments with smaller integers, where all arrays are of integers that these can hold.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [x.dtype.name for _, (x,) in smaller_integers((np.array([3, 200]),))]
+    ['int32']
+    """
+    arrays = arrays_in(args)
+    if arrays and all(x.dtype.kind in "iu" for x in arrays):
+        for dtype in (np.dtype(np.int32), np.dtype(np.int8)):
+            if any(x.itemsize > dtype.itemsize for x in arrays) and all(_holds(dtype, x) for x in arrays):
+                yield f"as {dtype}", _each(lambda x, dtype=dtype: x.astype(dtype), args)  # type: ignore[misc]
+
+
+def _holds(dtype: "np.dtype[Any]", x: Array) -> bool:
+    return not x.size or bool(np.iinfo(dtype).min <= x.min() and x.max() <= np.iinfo(dtype).max)
+
+
+def complex_numbers(args: Arguments) -> Variants:
+    """Yield the arguments with complex numbers for floats, where all arrays are of floats.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [x.tolist() for _, (x,) in complex_numbers((np.array([1.0, 2.0]),))]
+    [[(1+0.5j), (2+1j)]]
+    """
+    arrays = arrays_in(args)
+    if arrays and all(x.dtype.kind == "f" for x in arrays):
+        with np.errstate(all="ignore"):
+            yield COMPLEX, _each(lambda x: np.asarray(x + 0.5j * x), args)
+
+
+def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, same_length: bool = False) -> Variants:
+    """Yield lists of arrays with one more, with one less, and with an axis of the first or of the last one longer.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    names : sequence of str
+        Their names.
+    kept : collection of str
+        The names of those that stay.
+    same_length : bool
+        Whether only arrays change, and no list.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [[x.shape for x in xs] for _, (xs,) in lists(([np.ones(3), np.ones(3)],), ["xs"])]
+    [[(3,), (3,), (3,)], [(3,)], [(4,), (3,)], [(3,), (4,)]]
+    """
+    for i, (name, xs) in enumerate(zip(names, args, strict=True)):
+        if name in kept or type(xs) not in (list, tuple) or not xs or not all(map(is_array, xs)):
+            continue
+
+        def put(items: Sequence[Any], i: int = i, xs: Sequence[Any] = xs) -> Arguments:
+            return (*args[:i], type(xs)(items), *args[i + 1 :])  # type: ignore[call-arg]
+
+        if not same_length:
+            yield f"with one array more in '{name}'", put([*xs, xs[-1].copy()])
+            if len(xs) > 1:
+                yield f"with one array less in '{name}'", put(xs[:-1])
+        if len(xs) > 1:
+            for axis in range(xs[0].ndim):
+                yield f"with a longer axis {axis} of the first array in '{name}'", put([_grown(xs[0], axis), *xs[1:]])
+            for axis in range(xs[-1].ndim):
+                yield f"with a longer axis {axis} of the last array in '{name}'", put([*xs[:-1], _grown(xs[-1], axis)])
 
 
 def permuted(x: Array) -> Array:

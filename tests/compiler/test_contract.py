@@ -25,7 +25,7 @@ from making import define
 
 import dispatch
 from dispatch.compiler.reached import Reached
-from dispatch.errors import PerformanceWarning
+from dispatch.errors import PerformanceWarning, TracingError
 
 LOG = []
 
@@ -869,6 +869,30 @@ def test_a_learning_rate_costs_one_trace_wherever_it_is_kept():
         assert same(one.w, other.w)
     assert len(compiled.entries) == 1
     assert compiled.entries[0].traced.captured == ["self.w", "self.rate"]
+
+
+def test_a_base_that_registers_its_subclasses():
+    known = {}
+
+    class Kernel:
+        def __init_subclass__(cls):
+            known[cls.__name__] = cls
+
+    class Scaled(Kernel):
+        rate = 2.0
+
+        def __call__(self, a):
+            return a * self.rate
+
+    kernel = Scaled()
+    compiled = dispatch.compile(lambda a: kernel(a) * len(known), fullgraph=True)
+    assert np.array_equal(compiled(x), x * 2)
+    assert known == {"Scaled": Scaled}
+    Scaled.rate = 3.0
+    known["Other"] = None
+    assert np.array_equal(compiled(x), x * 6)
+    with pytest.raises(TracingError, match="it refers to a Kernel, which has __init_subclass__"):
+        dispatch.compile(lambda a: Kernel.__init_subclass__() or a, fullgraph=True)(x)
 
 
 def test_nothing_of_the_users_changes_while_it_is_traced():

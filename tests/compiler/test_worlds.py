@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 import pytest
-from worlds import CHANGES, EXPRESSIONS, STATEMENTS, WORLD
+from worlds import CHANGES, ENDS, EXPRESSIONS, PLACES, STATEMENTS, VALUES, WORLD
 
 import dispatch
 from dispatch.errors import PerformanceWarning
@@ -26,7 +26,7 @@ np.arange(6.0)[::2]|np.array(1.5)|np.ones((2, 3))|np.zeros((0,))|W|V|B[1:4]|sarr
 NUMBERS = "1|1.0|True|2|1.5|'alpha'|None|nanv|-0.0|2**70|np.float64(1)|np.int64(1)|count|rate|(1, 2)|False|3|np.float32(1)"
 QUIET = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, PerformanceWarning)
 ADDRESS = re.compile(r"0x[0-9a-f]+")
-PARTS = 16
+PARTS = 12
 OWNERS = {"base": ("Base", "NonData"), "plain": ("Plain", "sub", "Sub"), "sub": ("Sub", "Plain"), "cfg": ("Cfg",), "pt": ("P",), "col": ("Col",)}
 OWNERS |= {"eqs": ("Eq",), "slt": ("Slots",), "conc": ("Conc",), "inner": ("put",), "ords": ("Ord",), "W": ("V", "B"), "V": ("B",), "R": ("B",)}
 OWNERS |= {"helper": ("rate", "count"), "default": ("W",), "part": ("default", "W"), "wrapped": ("helper", "rate", "count")}
@@ -36,7 +36,21 @@ made = compile(WORLD, "<world>", "exec", dont_inherit=True)
 def program(number):
     """A body, and steps: texts of changes, and tuples of texts of arguments."""
     rng = random.Random(number)
-    body = rng.choice(EXPRESSIONS if rng.random() < 0.7 else STATEMENTS)
+    return steps_of(rng.choice(EXPRESSIONS if rng.random() < 0.7 else STATEMENTS), rng)
+
+
+def storing_program(number):
+    """A body that stores something in what it refers to, and steps."""
+    rng = random.Random(number)
+    place, value, end = rng.choice(PLACES), rng.choice(VALUES), rng.choice(ENDS).replace("\\n", "\n    ")
+    first = f"if {rng.choice(['s', 'count > 2', 'a.ndim'])}: " if rng.random() < 0.2 else ""
+    body = f"{first}{place} = {value}; {end}" if "try" not in end else f"{place} = {value}\n    {end}"
+    body = body.replace("@", place)
+    body = body if "if " in body or not place.isidentifier() or place == "cell" else f"global {place}; {body}"
+    return steps_of(body.replace("\n    ", "\\n"), rng)
+
+
+def steps_of(body, rng):
     words = set(re.findall(r"\w+", body))
     words |= {owner for word in words for owner in OWNERS.get(word, ())}
     near = [change for change in CHANGES if re.match(r"\w+", change)[0] in words] or CHANGES
@@ -68,7 +82,8 @@ class Told:
         if id(x) in self.numbers and cls not in (tuple, frozenset):
             self.lines.append(self.numbers[id(x)])
             return
-        self.numbers[id(x)] = len(self.numbers)
+        if cls not in (tuple, frozenset):
+            self.numbers[id(x)] = len(self.numbers)
         self.kept.append(x)
         self.lines.append(cls.__name__)
         if isinstance(x, np.ndarray):
@@ -114,7 +129,11 @@ def trail(body, steps, wrap):
     exec(made, world)
     named = sorted(k for k, v in world.items() if k[0] != "_" and not (isinstance(v, types.ModuleType) and k != "mod"))
     code = f"    return {body}" if body in EXPRESSIONS else "    " + body.replace("\\n", "\n    ")
-    exec(compile(f"def f(a, s=1):\n{code}\n", "<body>", "exec", dont_inherit=True), world)
+    text = f"def f(a, s=1):\n{code}\n"
+    if "cell" in body:  # a variable of an enclosing function
+        inner = text.replace("\n", "\n    ").replace("s=1):", "s=1):\n        nonlocal cell")
+        text = f"def outer(cell):\n    {inner}\n    def other(a): return a, cell\n    return f, other\nf, other = outer(W)\n"
+    exec(compile(text, "<body>", "exec", dont_inherit=True), world)
     f, found = wrap(world.pop("f")), []
     for step in steps:
         if isinstance(step, str):
@@ -143,13 +162,14 @@ def trail(body, steps, wrap):
     return found
 
 
+@pytest.mark.parametrize("make", [program, storing_program])
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_compiled_body_does_what_it_does(part, monkeypatch):
+def test_a_compiled_body_does_what_it_does(make, part, monkeypatch):
     monkeypatch.setitem(sys.modules, "a world", types.ModuleType("a world"))  # dataclasses ask for it
     warnings.simplefilter("ignore", SyntaxWarning)
     compiled = 0
     for number in range(part * 10, part * 10 + 10):
-        body, steps = program(number)
+        body, steps = make(number)
         functions = []
 
         def wrap(f, functions=functions):

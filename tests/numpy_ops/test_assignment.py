@@ -12,12 +12,14 @@ import pytest
 from duals import push, slope, tangent
 from hypothesis import given
 from hypothesis import strategies as st
+from program_values import equal_bits
 
 import dispatch
 from dispatch import FakeTensorMode, grad, no_grad, ops, vmap
 from dispatch.autograd import gradcheck
 from dispatch.errors import ArgumentError, BatchingError, ConversionError, GradientError, UnsupportedError
 from dispatch.layers.autograd.saved_tensors import COPIED_BYTES
+from dispatch.numpy_ops.numpy_functions import UFUNCS
 
 leaf, said = making.leaf, making.said
 A, B = np.array([0.5, 1.0, 2.0]), np.array([1.5, -1.0, 0.25])
@@ -776,3 +778,35 @@ def test_a_product_written_into_an_array_has_the_bits_of_numpys(dtype, n, ways, 
         f(expected)
         dispatch.functionalize(f)(found)
         assert found.tobytes() == expected.tobytes()
+
+
+def pointwise() -> list[np.ufunc]:
+    """The ufuncs of one result, that have floating or complex ones, and rows here."""
+    every = {f for f in vars(np).values() if isinstance(f, np.ufunc) and f.nout == 1 and not f.signature}
+    return sorted((f for f in every if {"d->d", "dd->d"} & set(f.types) and f in UFUNCS), key=lambda f: f.__name__)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("ways", [np.s_[::-1], np.s_[:, ::-1], np.s_[::-1, ::-1], np.s_[..., ::2], np.s_[0, ::-1]], ids=repr)
+@pytest.mark.parametrize("ufunc", pointwise(), ids=lambda f: f.__name__)
+def test_what_a_ufunc_writes_into_an_array_of_other_strides_has_the_bits_of_numpys(ufunc: np.ufunc, ways: Any, dtype: str) -> None:
+    x = matrices(dtype, (6, 24), False, ways)
+    letter = x.dtype.char
+    if letter * ufunc.nin + "->" + letter not in ufunc.types:
+        pytest.skip(f"no loop for {x.dtype}")
+    if ufunc in {np.multiply, np.square} and letter in "FD":
+        pytest.skip("of complex numbers NumPy fuses the product and the sum in arrays without gaps alone, in place too")
+
+    def of_its_own(x: Any) -> Any:
+        return ufunc(*[x] * ufunc.nin, out=x)
+
+    def of_another(x: Any) -> Any:
+        return ufunc(*[np.sin(x), np.cos(x[..., :1])][: ufunc.nin], out=x)
+
+    for f in (of_its_own, of_another):
+        for transform in (dispatch.functionalize, dispatch.compile):
+            expected, found = (matrices(dtype, (6, 24), False, ways) for _ in range(2))
+            with np.errstate(all="ignore"):
+                f(expected)
+                transform(f)(found)
+            assert equal_bits(found, expected), found - expected

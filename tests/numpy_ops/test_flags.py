@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -351,3 +352,27 @@ def test_a_write_to_a_number_that_is_broadcast_with_others_is_seen_in_all_of_it_
         else:
             np.testing.assert_array_equal(found, np.full((2, 3), 7.0))
     assert refused > 2
+
+
+@pytest.mark.parametrize("text", ["ij->ji", "ii->i", "ba", "i...->...i", "ij->i", "ii", "ij->"])
+def test_einsum_of_one_operand_is_numpys_for_every_dtype_order_and_casting(text: str) -> None:
+    """Where nothing is added NumPy has a view, in the operand's own dtype and order, whatever `dtype=` and `order=` say."""
+    x = np.arange(9.0).reshape(3, 3)
+    for kind, dtype, order, casting, optimize in product("fi", (None, "f8", "c16", "f4"), "KCF", ("safe", "unsafe", "no"), (False, True)):
+        for given in (x.astype(kind), np.asfortranarray(x.astype(kind)), np.repeat(x.astype(kind), 2, -1)[..., ::2]):
+
+            def f(x: Any, options: Any = (dtype, order, casting, optimize)) -> Any:
+                dtype, order, casting, optimize = options
+                return np.einsum(text, x, dtype=dtype, order=order, casting=casting, optimize=optimize)
+
+            try:
+                expected = f(given)
+            except TypeError as error:
+                with pytest.raises(type(error)):
+                    functionalize(f)(given)
+                continue
+            found = functionalize(f)(given)
+            np.testing.assert_array_equal(found, expected, strict=True)
+            if isinstance(expected, np.ndarray):
+                assert np.shares_memory(found, given) == np.shares_memory(expected, given)
+                assert found.strides == expected.strides

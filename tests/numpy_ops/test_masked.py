@@ -1,14 +1,17 @@
-"""The largest and the smallest beside a derivative are NumPy's own bits; where nothing counts, the derivative is 0.
+"""The largest and the smallest beside a derivative are NumPy's own bits; where nothing counts, the derivative is 0. Means in every dtype.
 
 Rows are all of three elements of 0.0, -0.0, 1.0, -inf, inf and nan: NumPy's loops say which zero is the largest, and how a nan is left out.
 """
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dispatch
+from dispatch.errors import UnsupportedError
 
 ELEMENTS = [0.0, -0.0, 1.0, -np.inf, np.inf, np.nan]
 EVERY = np.array(list(product(ELEMENTS, repeat=3)))
@@ -50,3 +53,70 @@ def test_the_largest_of_every_row_beside_a_derivative(name: str, keywords: dict[
     share = np.where(expected == keywords.get("initial", np.nan), 0.5, 1.0) * np.any(ties, axis=1)
     lost = np.isnan(expected) & (not name.startswith("nan"))
     assert np.array_equal(tangent.real, np.where(lost, np.nan, share), equal_nan=True)
+
+
+SPREADS = {"var": np.var, "std": np.std, "nanvar": np.nanvar, "nanstd": np.nanstd, "mean": np.mean, "nanmean": np.nanmean}
+WHICH = {"all": (), "where": ("where",), "mean": ("mean",), "where and mean": ("where", "mean")}
+
+
+def fake(f: Callable[[Any], Any], x: Any) -> Any:
+    with dispatch.FakeTensorMode() as mode:
+        return f(mode.from_array(x))
+
+
+LAYERS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
+    "vmap": lambda f, x: dispatch.vmap(f)(np.stack([x, x]))[1],
+    "jvp": lambda f, x: dispatch.jvp(f, (x,), (x,))[0] if x.dtype.kind in "fc" else f(x),
+    "tape": lambda f, x: dispatch.vjp(f, x)[0] if x.dtype.kind in "fc" else f(x),
+    "fake": fake,
+}
+
+
+@pytest.mark.parametrize("which", WHICH)
+@pytest.mark.parametrize("name", SPREADS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_mean_and_a_spread_in_every_dtype_are_numpys(name: str, which: str) -> None:
+    """Also in an integer's, which NumPy rounds to and refuses for arrays of deviations, and in a complex one."""
+    if "mean" in which and "mean" in name:
+        return
+    mask = np.array([[True, False, True], [True, True, False]])
+    for kind, dtype, axis, keepdims in product(("?", "u1", "f2", "f8", "c8"), (None, "?", "u1", "i8", "f2", "f4", "c8"), (None, 0), (False, True)):
+        x = (np.arange(6).reshape(2, 3) * 1.3 + 0.5).astype(kind)
+        options = {"where": mask, "mean": np.mean(x, axis=axis, keepdims=True)}
+
+        def f(x: Any, named: Any = (options, dtype, axis, keepdims)) -> Any:
+            options, dtype, axis, keepdims = named
+            given = {key: value for key, value in options.items() if key in WHICH[which]}
+            return SPREADS[name](x, axis=axis, dtype=dtype, keepdims=keepdims, **given)
+
+        for layer, run in LAYERS.items():
+            if layer == "fake" and which != "all":
+                continue  # it takes no real arrays beside its own
+            try:
+                expected = f(x)
+            except TypeError as error:
+                with pytest.raises(type(error)):
+                    run(f, x)
+                continue
+            if layer == "tape" and expected.dtype.kind not in "fc":
+                continue  # which has no gradient
+            try:
+                found = run(f, x)
+            except UnsupportedError:
+                continue
+            assert (found.dtype, tuple(found.shape)) == (expected.dtype, expected.shape), (layer, kind, dtype, axis, keepdims)
+            if layer != "fake":
+                np.testing.assert_allclose(found, expected, rtol=3e-3 if expected.dtype == np.float16 else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_mean_of_nothing_is_numpys_own_nan_by_its_sign_too(dtype: str) -> None:
+    def f(x: Any) -> Any:
+        return np.mean(x, where=np.array([False, False]))
+
+    x = np.ones(2, dtype)
+    expected = f(x)
+    for layer in ("vmap", "jvp", "tape"):
+        found = LAYERS[layer](f, x)
+        assert np.signbit([found.real, found.imag]).tolist() == np.signbit([expected.real, expected.imag]).tolist(), layer

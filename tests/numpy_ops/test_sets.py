@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from function_laws import hold, same
+from program_values import equal_bits
 
 import dispatch
 from dispatch import FakeTensorMode, vmap
@@ -103,3 +104,22 @@ def test_what_is_no_kind_raises_numpys_error() -> None:
             dispatch.vmap(call)(np.stack([X, X]))
     with pytest.raises(ValueError, match="axis 1 is out of bounds"):
         np.unique(x, axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("name", ["unique", "unique of rows", "unique in any order", "union1d", "intersect1d", "setxor1d", "setdiff1d"])
+def test_beside_a_derivative_a_set_has_the_zero_that_numpy_keeps(name: str, dtype: str) -> None:
+    any_order = {"sorted": False} if "sorted" in signature(np.unique).parameters else {}
+    functions: dict[str, Callable[[Any, Any], Any]] = {
+        "unique of rows": lambda x, y: np.unique(np.stack([x, -x], 1), axis=0),
+        "unique in any order": lambda x, y: np.unique(x, **any_order),
+        "unique": lambda x, y: np.unique(x),
+    }
+    f = functions.get(name) or getattr(np, name)
+    random = np.random.default_rng(7)
+    for n in range(40):
+        x, y = random.choice([0.0, -0.0, 1.0, 2.0], size=n).astype(dtype), np.array([-0.0, 3.0])
+        if dtype == "c16":
+            x.imag = random.choice([0.0, -0.0, 1.0], size=n)
+        found, _ = dispatch.jvp(lambda x, y=y: f(x, y), (x,), (np.ones_like(x),))
+        assert equal_bits(found, f(x, y)), (x, found)

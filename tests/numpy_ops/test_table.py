@@ -21,7 +21,7 @@ from dispatch.errors import NoRuleError
 ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable}  # those that write are held to their functional forms
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 SETS = {"intersect1d", "setdiff1d", "setxor1d", "unique", "unique_all", "unique_counts", "unique_inverse"}
-OF_VALUES = SETS | {"bincount", "number_of_bins", "nonzero", "flatnonzero", "argwhere", "unique_places", "unsorted_places", "compress", "extract"}  # how many elements depends on data: no shape, no batch
+OF_VALUES = SETS | {"bincount", "number_of_bins", "nonzero", "flatnonzero", "argwhere", "unique_places", "value_places", "compress", "extract"}  # how many elements depends on data: no shape, no batch
 SETTLED = {"complex_below_0", "complex_beyond_1", "float_below_0", "poly_real_if_paired"}  # the dtype depends on data; test_settled.py holds them
 OF_VALUES |= {"roots", "polymul", "polynomial_remainder"} | SETTLED
 OPAQUE = {"detach", "memory_view", *OF_VALUES} - {"bincount", "roots", "polymul", "polynomial_remainder", *SETTLED, "compress", "extract", *SETS} | {"linalg_raw_qr"}  # no gradient by intention, though the result depends on the argument

@@ -52,6 +52,7 @@ def calls(f: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     yield "reduce where, several axes", lambda x: f.reduce(x, (0, 1), where=MASK)
     for dtype in ("f8", "f4", "c16", "i4", "?"):
         yield f"reduce dtype={dtype}", lambda x, d=dtype: f.reduce(x, 1, dtype=d)
+        yield f"reduce dtype={dtype} initial", lambda x, d=dtype: f.reduce(x, 1, dtype=d, initial=-1, where=MASK)
         yield f"accumulate dtype={dtype}", lambda x, d=dtype: f.accumulate(x, 1, dtype=d)
         yield f"reduceat dtype={dtype}", lambda x, d=dtype: f.reduceat(x, [0, 2], 1, dtype=d)
     for axis in (0, 1, -1, (0,), None, 7):

@@ -260,3 +260,18 @@ def test_a_kernel_that_computes_in_float64_whatever_it_is_given_is_advised_to_sa
         f"{where(rule_of(op, DispatchKey.CPU))} on the sample in single precision. If it takes float64 alone, say so: "
         "NDArray[np.float64].")
     ]
+
+
+def test_a_rule_that_follows_one_of_two_precisions_is_advised_and_one_that_follows_none_is_at_fault():
+    def op(dtype):
+        made = define(lambda x, y: x * y, "(Tensor x, Tensor y) -> Tensor")
+        made.register_fake(lambda x, y: np.empty(x.shape, dtype(x, y)))
+        return made
+
+    sample = np.ones(3), np.ones(3)
+    for name, rule in (("x", lambda x, y: x.dtype), ("y", lambda x, y: y.dtype)):
+        advice = " ".join(opcheck(op(rule), sample, test_utils="test_faketensor").advice)
+        assert "output 0 has dtype float32 by the fake rule" in advice
+        assert f"on the sample with '{name}' alone of single precision. If arrays of several dtypes may come, write np.result_type" in advice
+    said = fault(op(lambda x, y: min(x.dtype, y.dtype)), sample, "test_faketensor")
+    assert "on the sample with 'y' alone of single precision (x: float64[3], y: float32[3])" in said

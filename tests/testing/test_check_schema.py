@@ -12,6 +12,7 @@ from planted import A, B, define, fault
 from dispatch import DispatchKey, Tag, custom_op
 from dispatch.core.source import where
 from dispatch.errors import AliasError, OutputError
+from dispatch.library import register_array_type
 from dispatch.testing import opcheck
 
 
@@ -430,3 +431,67 @@ def test_an_operator_without_a_fake_rule_is_run_on_nothing():
     seen = []
     opcheck(define(lambda x: (seen.append(x.shape), x * 2.0)[1]), (A,), test_utils="test_schema", isolate=False)
     assert {shape for shape in seen if 0 in shape} == {(0, 3), (2, 0)}
+
+
+def test_floats_are_tried_as_complex_numbers_which_a_kernel_may_write_to():
+    def kernel(x):
+        if x.dtype.kind == "c":
+            x *= 2.0
+        return x * 1.0
+
+    said = fault(define(kernel), (A,), "test_schema")
+    assert "writes to its argument 'x' as complex numbers, and the schema does not say so. " in said
+    opcheck(define(kernel), (A,), fixed=("x",), test_utils="test_schema")
+
+
+def test_an_out_argument_that_is_an_input_is_read_before_it_is_written():
+    def running(x, *, out):
+        out[0] = x[0]
+        for i in range(1, len(x)):
+            out[i] = x[i - 1] + x[i]
+
+    def clears(x, *, out):
+        out[...] = 0.0
+        out += x
+
+    made = [define(kernel, "(Tensor x, *, Tensor(a!) out) -> ()", mutates_args=("out",)) for kernel in (running, clears)]
+    sample = (np.array([1.0, 2.0, 4.0]),), {"out": np.zeros(3)}
+    said = str(opcheck(made[0], *sample, test_utils="test_schema", raise_exception=False).failures["test_schema"])
+    assert said.endswith(
+        "writes another 'out' where that is 'x' itself: it reads elements that it has written. Compute the result first, or copy "
+        "what overlaps: np.shares_memory(x, out)."
+    )
+    report = opcheck(made[1], *sample, test_utils="test_schema")
+    assert ["where that is 'x' itself" in text for text in report.advice] == [True]
+
+
+def test_what_keeps_the_arguments_of_all_calls_is_told_from_what_keeps_the_last():
+    kept, last = [], []
+
+    def all_of_them(x):
+        kept.append(x)
+        return x * 2.0
+
+    def one(x):
+        last[:] = [x]
+        return x * 2.0
+
+    small = np.ones(2)
+    said = fault(define(all_of_them), (small,), "test_schema")
+    assert "keeps an argument of every call: it appends arrays to something that outlives the call, or finds results by " in said
+    assert said.endswith("Keep a bounded number of copies, for the caller may write to an array.")
+    opcheck(define(one), (small,), test_utils="test_schema")
+
+
+class Remote:
+    """An array of a user's class, without equality."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+
+
+def test_what_is_equal_to_itself_alone_is_not_compared():
+    register_array_type(Remote, device="remote")
+    op = define(lambda x: x * 2.0)
+    op.register_kernel("remote")(lambda x: Remote(x.values * 2.0))
+    assert not opcheck(op, (Remote(np.ones(2)),), test_utils="test_schema", isolate=False).failures

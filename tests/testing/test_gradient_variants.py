@@ -96,3 +96,14 @@ def test_a_kernel_that_approximates_near_the_sample_is_not_judged_far_from_it():
     op = define(lambda x: x - x**3 / 6, backward=lambda g, x: g * np.cos(x))
     report = opcheck(op, (t(np.linspace(-0.1, 0.1, 5)),), test_utils="test_gradients", isolate=False, raise_exception=False)
     assert not report.failures, report
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_gradient_that_overflows_where_the_value_does_not_is_told_for_either_sign(sign):
+    def backward(g, x):
+        return g * sign * np.exp(sign * x) / (1 + np.exp(sign * x))
+
+    op = define(lambda x: np.logaddexp(0, sign * x), backward=backward)
+    said = str(opcheck(op, (t(np.array([0.3, 0.7])),), test_utils="test_gradients", raise_exception=False).failures["test_gradients"])
+    assert "gives nan for derivatives by x for values up to 1000, where the kernel" in said
+    assert said.endswith("write it of what is not positive, np.exp(-np.abs(x)).")

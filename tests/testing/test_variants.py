@@ -5,7 +5,7 @@ import pytest
 
 from dispatch.testing import layouts, sizes, values
 from dispatch.testing.cases import arrays_in
-from dispatch.testing.variants import MOST_SIZES, permuted, single_precision
+from dispatch.testing.variants import MOST_SIZES, lists, numbers, permuted, single_precision, smaller_integers
 
 SAMPLES = [
     (np.arange(6.0).reshape(2, 3),),
@@ -115,3 +115,28 @@ def test_a_0d_array_stays_an_array_in_every_layout():
     for what, args in layouts((np.ones((2, 3)), np.array(2.0))):
         assert [type(x) for x in args] == [np.ndarray, np.ndarray], what
         assert [x.shape for x in args] == [(2, 3), ()], what
+
+
+def test_amounts_have_their_special_values_tried_and_steps_do_not():
+    def tried(name, value):
+        return [args[0] for _, args in numbers((value,), [name], special=True)]
+
+    assert tried("sigma", 2.0) == [0.7 * 2.0, 1.0, 0.0]
+    assert tried("dt", 0.5) == [0.7 * 0.5, 1.0]
+    assert tried("shift", 3) == [2, 1, 0]
+    assert tried("count", 2) == [1]
+    assert tried("axis", 1) == [0, -1]
+    assert tried("axis", -1) == [0]
+
+
+def test_integers_become_smaller_where_these_hold_them():
+    assert [x.dtype.name for _, (x,) in smaller_integers((np.array([-128, 127]),))] == ["int32", "int8"]
+    assert [x.dtype.name for _, (x,) in smaller_integers((np.array([-129, 127]),))] == ["int32"]
+    assert list(smaller_integers((np.arange(3), np.ones(3)))) == []
+
+
+def test_lists_that_stay_are_left_alone():
+    xs = [np.ones(2), np.ones(3)]
+    assert [[x.shape for x in made] for _, (made,) in lists((xs,), ["xs"], same_length=True)] == [[(3,), (3,)], [(2,), (4,)]]
+    assert list(lists((xs,), ["xs"], {"xs"})) == []
+    assert list(lists(([1, 2],), ["xs"])) == []

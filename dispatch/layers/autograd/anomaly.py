@@ -50,6 +50,8 @@ class detect_anomaly(Watcher):
     dispatch.errors.GradientError: the backward of np::sqrt gave nan for argument 'x', ...
     """
 
+    _fields = ("check_nan",)
+
     @clear
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__()

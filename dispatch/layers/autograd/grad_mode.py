@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Never, Self, TypeVar, overload
 
 from ...core import DispatchKey, Setting, newest_level, setting
+from ...core.wrong_attributes import Attributes
 from ...core.wrong_calls import Block, clear, in_block
 from ...errors import ArgumentError, check_flag, kind_of
 
@@ -66,7 +67,7 @@ def outside_rules() -> Setting:
     return Setting(AUTOGRAD, Quiet(found.up_to, found.levels))
 
 
-class set_grad_enabled(metaclass=Block):
+class set_grad_enabled(Attributes, metaclass=Block):
     """A `with` block, or a decorator, that turns recording on or off.
 
     Parameters
@@ -83,6 +84,8 @@ class set_grad_enabled(metaclass=Block):
     >>> type(y).__name__
     'ndarray'
     """
+
+    __slots__ = ("__weakref__", "_entered", "enabled")  # and no dict: what is misspelt cannot be set
 
     @clear
     def __init__(self, enabled: bool) -> None:
@@ -130,6 +133,8 @@ class no_grad(set_grad_enabled):
     'ndarray'
     """
 
+    __slots__ = ()
+
     @overload
     def __new__(cls, f: None = None, /) -> Self: ...
     @overload
@@ -154,6 +159,8 @@ class enable_grad(set_grad_enabled):
     ...     type(x * 2).__name__
     'TrackedTensor'
     """
+
+    __slots__ = ()
 
     @overload
     def __new__(cls, f: None = None, /) -> Self: ...

@@ -319,6 +319,9 @@ class TrackedTensor(Tensor):
 set_rewritable(TrackedTensor, frozen=True)
 
 
+RETAINED: Any = vars(TrackedTensor)["retained"]
+
+
 def one(x: TrackedTensor) -> Any:
     """Return the gradient of a 0-d value with respect to itself: a read-only 1; a fake for a fake."""
     if isinstance(x.value, (np.ndarray, np.generic)):
@@ -333,8 +336,18 @@ def _place(edge: Any) -> tuple[Node, int | None]:
 
 def keep_retained(x: TrackedTensor) -> None:
     """Let a value that was written keep the gradient of its new content, if it was asked to keep one."""
-    if hasattr(x, "retained") and x.retained.asked:
-        retain(*_place(x.kept), x.retained)
+    found = _asked(x)
+    if found is not None:
+        retain(*_place(x.kept), found)
+
+
+def _asked(x: TrackedTensor) -> Retained | None:
+    """Return where a value keeps its gradient, if it was asked to; without a look-up on it, whose failure asks for words."""
+    try:
+        found: Retained = RETAINED.__get__(x)
+    except AttributeError:
+        return None
+    return found if found.asked else None
 
 
 def _retained(x: TrackedTensor) -> Retained:
@@ -355,7 +368,7 @@ def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create
         x = places[key]
         if isinstance(x.kept, Leaf):
             add_to_leaf(x.kept, grad)
-        elif not (hasattr(x, "retained") and x.retained.asked):
+        elif _asked(x) is None:
             _retained(x).add(grad)
 
 

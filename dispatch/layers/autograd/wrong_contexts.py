@@ -6,6 +6,9 @@ from ...errors import GradientError
 OWN = {  # attributes that the tape gives
     "saved_tensors": "call ctx.save_for_backward(x, y)",
     "needs_input_grad": "read it, and call ctx.mark_non_differentiable(output) for an output without a gradient",
+    "save_for_backward": "call it, ctx.save_for_backward(x, y)",
+    "mark_non_differentiable": "call it, ctx.mark_non_differentiable(output)",
+    "set_materialize_grads": "call it, ctx.set_materialize_grads(False)",
 }
 DOES = {  # what setup_context may call
     "save_for_backward": "keeps arrays for the backward",

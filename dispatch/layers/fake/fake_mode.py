@@ -8,6 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ...core import DispatchKey, check_data, device_of, freeze
+from ...core.wrong_attributes import Fields
 from ...core.wrong_calls import clear
 from ...dispatcher.conversion_advice import advice_for
 from ...errors import FakeTensorError, check_flag, kind_of
@@ -55,7 +56,7 @@ class Memo:
             entries[key] = ref(a, gone), layout, (lambda: fake) if hold else ref(fake)
 
 
-class FakeTensorMode(ModeBlock):
+class FakeTensorMode(Fields, ModeBlock):
     """A `with` block in which operators run their fake rules: no kernel runs, and no data is read.
 
     Parameters
@@ -79,7 +80,14 @@ class FakeTensorMode(ModeBlock):
     mode_key = DispatchKey.FAKE
     adopts = False  # whether fakes of other modes give their metadata, in place of an error
 
+    _fields = ("allow_non_fake_inputs", "shape_env", "static_shapes")
     _elsewhere = {"from_tensor": "mode.from_array(x)", "fake_tensor_converter": "mode.from_array(x)"}  # noqa: RUF012
+
+    allow_non_fake_inputs: bool
+    shape_env: ShapeSource | None
+    static_shapes: bool
+    _memo: Memo
+    _converting: Any
 
     @clear
     def __init__(
@@ -87,13 +95,15 @@ class FakeTensorMode(ModeBlock):
     ) -> None:
         if shape_env is not None and not hasattr(shape_env, "new_dynamic_size"):
             raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {kind_of(shape_env)}.")
-        self.allow_non_fake_inputs = check_flag(allow_non_fake_inputs, "FakeTensorMode: allow_non_fake_inputs")
         if static_shapes is not None:
             check_flag(static_shapes, "FakeTensorMode: static_shapes")
-        self.shape_env = shape_env
-        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
-        self._memo = Memo()
-        self._converting = threading.RLock()
+        vars(self).update(  # at once, and not by __setattr__: each trace makes one
+            allow_non_fake_inputs=check_flag(allow_non_fake_inputs, "FakeTensorMode: allow_non_fake_inputs"),
+            shape_env=shape_env,
+            static_shapes=shape_env is None if static_shapes is None else static_shapes,
+            _memo=Memo(),
+            _converting=threading.RLock(),
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensorMode":
         return self

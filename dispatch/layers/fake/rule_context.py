@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, active_mode, setting
-from ...core.wrong_calls import Attributes
+from ...core.wrong_attributes import Attributes
 from ...errors import DefinitionError, FakeTensorError, NewSizeError, kind_of
 
 

@@ -22,13 +22,14 @@ class Functional:
     these tensors. `apart` has the ids of arrays that share no memory with the others, each with how many those were.
     """
 
-    __slots__ = ("apart", "level", "outside", "roots")
+    __slots__ = ("apart", "level", "outside", "roots", "views")
 
     def __init__(self) -> None:
         self.level = Level("functionalize", self)
         self.roots: dict[int, tuple[Any, FunctionalTensor]] = {}
         self.outside: dict[int, Any] = {}
         self.apart: dict[int, int] = {}
+        self.views: dict[int, tuple[Any, Any]] = {}  # of results, by the id of the tensor
 
     @property
     def rank(self) -> int:
@@ -103,7 +104,10 @@ class Functional:
         outside = self.given_of(base)
         if outside is None or base.value is outside:
             return x.value
-        return self._seen(x)
+        kept = self.views.get(id(x))
+        if kept is None:
+            kept = self.views[id(x)] = (x, self._seen(x))  # one view that is returned twice is one object
+        return kept[1]
 
     def _seen(self, x: Any) -> Any:
         """Return a value, or a view, in terms of the arrays from outside."""

@@ -31,21 +31,29 @@ def lies_between(x: Any, dim: int) -> bool:
     return any([n > 1 and abs(step) > abs(strides[dim]) for n, step in zip(shape, strides, strict=True)])
 
 
-def apart(out: Any, dim: int, args: Any = ()) -> Any:
+def apart(out: Any, dim: int, args: Any = (), is_view: bool = False) -> Any:
     """What a rule made, copied where its items lie between each other: each without gaps, as NumPy makes them.
 
     Else np.ravel, or a reshape, of an item were a copy where NumPy has a view, and a write to it were lost. A view of an
-    argument stays one: its gaps are those of the item that NumPy sees.
+    argument stays one: its gaps are those of the item that NumPy sees. So does a view of plain arrays which a lower layer has
+    taken in, and of which it alone knows what memory it is.
     """
     if not lies_between(out, dim):
         return out
-    owner = owner_of(out)
-    if any(owner_of(x) is owner for x in arrays(list(args))):
+    owner, given = owner_of(out), arrays(list(args))
+    if any(owner_of(x) is owner for x in given) or (is_view and isinstance(out, Tensor) and all(map(_is_plain, given))):
         return out
     strides = guesses(out.strides)
     order = (dim, *sorted([i for i in range(len(strides)) if i != dim], key=lambda i: -abs(strides[i])))
     places = tuple(range(len(order)))
     return moveaxis(copy(moveaxis(out, order, places), "C"), places, order)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether no layer but vmap holds an array."""
+    while type(x) is BatchedTensor:
+        x = x.value
+    return not isinstance(x, Tensor)
 
 
 def rule_output(op: OpOverload, like: BatchedTensor, result: Any, args: Any) -> Any:
@@ -102,4 +110,4 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any, args: Any)
             operator=op.name,
         )
     dim = int(dim) % ndim
-    return wrap(BatchedTensor, out if op in KEEPS_STRIDES else apart(out, dim, args), like, dim)
+    return wrap(BatchedTensor, out if op in KEEPS_STRIDES else apart(out, dim, args, op.schema.is_view), like, dim)

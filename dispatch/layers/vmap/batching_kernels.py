@@ -1,6 +1,7 @@
 """The batching layer's kernels: one that runs a rule, one that loops, and those of functional forms, by their origin's rule."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, split, wrap
@@ -17,7 +18,7 @@ from .kernel import Ruled
 from .methods import SEQUENTIAL, rule_of
 from .opaque_vmap import as_one, by_loop, is_possible
 from .randomness import drawing
-from .tensor import BatchedTensor
+from .tensor import IS_ARRAY, BatchedTensor
 
 
 def kernel_by(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
@@ -53,7 +54,7 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
     plain = not (op.schema.is_mutable or op.outputs.typed)
     single = plain and len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     form = form_of(op.schema)
-    kept_apart = None if op in KEEPS_STRIDES else apart
+    kept_apart = None if op in KEEPS_STRIDES else partial(apart, is_view=True) if op.schema.is_view else apart
 
     def returned(like: BatchedTensor, result: Any, args: tuple[Any, ...]) -> Any:
         return form.returning(rule_output(op, like, result, args), args)
@@ -77,7 +78,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
             if type(out) is BatchedTensor:
                 number = alike and is_number(args[0])
                 if not out.shape:
-                    out.is_array = not number
+                    IS_ARRAY.__set__(out, not number)
                 elif number:
                     return wrap(BatchedTensor, _copy(out.value), out, out.kept)
             return out
@@ -95,10 +96,10 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         if not x.shape and is_number(x):
             if out.shape or not gives_number(op, args):  # an array of its own
                 out = wrap(BatchedTensor, _copy(out.value), out, out.kept) if shared else out
-                out.is_array = True
+                IS_ARRAY.__set__(out, True)
             return out
         if shared and not out.shape:
-            out.is_array = True
+            IS_ARRAY.__set__(out, True)
         return out
 
     return viewing

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.array_memory import set_rewritable
-from ...core.wrong_calls import Attributes
+from ...core.wrong_attributes import Attributes
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
@@ -59,7 +59,12 @@ class BatchedTensor(Tensor):
     @property
     def number(self) -> bool:
         """Whether each item is a number, and no array: what a batch gives in a loop over it."""
-        return not self.shape and not getattr(self, "is_array", False)
+        if self.shape:
+            return False
+        try:
+            return not IS_ARRAY.__get__(self)
+        except AttributeError:
+            return True
 
     @property
     def dim(self) -> int:
@@ -93,6 +98,9 @@ class BatchedTensor(Tensor):
 
     def __repr__(self) -> str:
         return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
+
+
+IS_ARRAY: Any = vars(BatchedTensor)["is_array"]  # read and set by this: a look-up that fails asks for words
 
 
 set_rewritable(BatchedTensor, frozen=False)

@@ -1,7 +1,8 @@
 """`einsum` and the products that are cases of it: `tensordot`, `inner`, `outer`, `vdot`, `kron`.
 
 All are composites. Two operands become one matrix product, after axes that only one of them has are summed, so the rules of
-`matmul` apply; more operands are multiplied pair by pair, in the order that `np.einsum_path` finds.
+`matmul` apply; more operands are multiplied pair by pair, in the order that `np.einsum_path` finds. The file has more than 350 lines, because the
+other products are einsums of a few letters.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ from ...layers.jvp import pushforwards
 from ...operators.prims import astype, broadcast_to, moveaxis, stack
 from ...symbolic import SymInt, agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
-from ..families import composite, undispatched
+from ..families import composite, linear, undispatched
 from ..indexing import as_number, getitem
 from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
@@ -113,6 +114,12 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
 def gives_array(subscripts: str, shapes: tuple[Shape, ...], optimize: Any) -> bool:
     """Whether NumPy gives a result without axes as an array: it does where the last of several steps is a product of matrices."""
     return isinstance(np.einsum(subscripts, *map(np.ones, shapes), optimize=optimize), np.ndarray)
+
+
+def adds_nothing(subscripts: str, shape: Shape) -> bool:
+    """Whether a result of one operand has all of its letters: elements are moved and none are added, which NumPy does by a view."""
+    terms, result = read_subscripts(subscripts, (shape,))
+    return set(terms[0]) == set(result)
 
 
 def _hashable(optimize: Any) -> Any:
@@ -235,22 +242,44 @@ einsum: OpOverload = composite(
 # -- cases of it -----------------------------------------------------------------------------------------------------------
 
 
-def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
-    x, y = [a if hasattr(a, "dtype") else np.asarray(a) for a in (x, y)]
+def _matched(x: Shape, y: Shape, axes: Any) -> tuple[Shape, Shape, Shape, Shape]:
+    """Return the axes of two shapes that a product sums over, and those that it leaves."""
     if isinstance(axes, INTEGERS):
-        of_x, of_y = tuple(range(len(x.shape) - axes, len(x.shape))), tuple(range(axes))
+        of_x, of_y = tuple(range(len(x) - axes, len(x))), tuple(range(axes))
     else:
         of_x, of_y = [(i,) if isinstance(i, INTEGERS) else tuple(i) for i in axes]
-    if len(of_x) != len(of_y) or not all(agree(x.shape[i], y.shape[j]) for i, j in zip(of_x, of_y, strict=True)):
-        np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises NumPy's own error
-    of_x, of_y = normalize_axis_tuple(of_x, len(x.shape)), normalize_axis_tuple(of_y, len(y.shape))
-    rows = [i for i in range(len(x.shape)) if i not in of_x]
-    columns = [i for i in range(len(y.shape)) if i not in of_y]
-    n = prod([x.shape[i] for i in of_x])
+    if len(of_x) != len(of_y) or not all([agree(x[i], y[j]) for i, j in zip(of_x, of_y, strict=True)]):
+        np.tensordot(np.broadcast_to(0.0, guesses(x)), np.broadcast_to(0.0, guesses(y)), axes)  # raises NumPy's own error
+    of_x, of_y = normalize_axis_tuple(of_x, len(x)), normalize_axis_tuple(of_y, len(y))
+    rows, columns = [tuple([i for i in range(len(a)) if i not in of_a]) for a, of_a in ((x, of_x), (y, of_y))]
+    return of_x, of_y, rows, columns
+
+
+def _as_matrix(x: Any, rows: Shape, columns: Shape) -> Any:
+    shape = x.shape
+    return reshape(transpose(x, (*rows, *columns)), (prod([shape[i] for i in rows]), prod([shape[i] for i in columns])))
+
+
+def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+    x, y = [a if hasattr(a, "dtype") else np.asarray(a) for a in (x, y)]
+    of_x, of_y, rows, columns = _matched(x.shape, y.shape, axes)
     shape = (*[x.shape[i] for i in rows], *[y.shape[i] for i in columns])
-    x = reshape(transpose(x, (*rows, *of_x)), (prod([x.shape[i] for i in rows]), n))
-    y = reshape(transpose(y, (*of_y, *columns)), (n, prod([y.shape[i] for i in columns])))
-    return reshape(matmul(x, y), shape)
+    return reshape(dot(_as_matrix(x, rows, of_x), _as_matrix(y, of_y, columns)), shape)
+
+
+def _tensordot_pullback(g: Any, x_shape: Shape, other: Any, axes: Any, *, first: bool) -> Any:
+    """Return the gradient of a product in one of its arrays: that of the matrices, as this array lies."""
+    other = conjugated(other if hasattr(other, "dtype") else np.asarray(other))
+    if first:
+        of_x, of_y, rows, columns = _matched(x_shape, other.shape, axes)
+        g = reshape(g, (prod([x_shape[i] for i in rows]), prod([other.shape[i] for i in columns])))
+        found, order = (matmul if columns else multiply)(g, _as_matrix(other, columns, of_y)), (*rows, *of_x)
+    else:
+        of_y, of_x, columns, rows = _matched(other.shape, x_shape, axes)
+        g = reshape(g, (prod([other.shape[i] for i in columns]), prod([x_shape[i] for i in rows])))
+        found, order = (matmul if columns else multiply)(_as_matrix(other, of_y, columns), g), (*of_x, *rows)
+    found = reshape(found, tuple([x_shape[i] for i in order]))
+    return transpose(found, tuple([order.index(i) for i in range(len(order))]))
 
 
 def _inner(x: Any, y: Any) -> Any:
@@ -330,7 +359,16 @@ def _ndim(x: Any) -> int:
     return len(getattr(x, "shape", ()))
 
 
-tensordot = composite("tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor", _tensordot, numpy=np.tensordot)
+tensordot = composite(
+    "tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor",
+    _tensordot,
+    numpy=undispatched(np.tensordot),
+    autograd=pullbacks(
+        x=lambda g, x_shape, y, axes: _tensordot_pullback(g, x_shape, y, axes, first=True),
+        y=lambda g, x, y_shape, axes: _tensordot_pullback(g, y_shape, x, axes, first=False),
+    ),
+    jvp=linear("x", "y"),
+)
 inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner, numpy=np.inner, laid_out=True)
 outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer, numpy=np.outer)
 vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot, numpy=np.vdot)

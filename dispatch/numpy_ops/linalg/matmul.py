@@ -10,9 +10,10 @@ from ...autodiff.rules.partials import conjugated
 from ...core import OpOverload
 from ...layers.autograd import pullbacks
 from ...layers.fake import FakeTensor, fake_tensor
-from ...operators.prims import moveaxis
+from ...operators.prims import define, moveaxis
+from ...schema.tags import Tag
 from ...symbolic import agree, guesses
-from ..families import aligned, composite, in_front, linear, row, undispatched
+from ..families import aligned, composite, in_front, linear, pointwise_rules, row, undispatched
 from ..pointwise import multiply
 from ..result_layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
 from ..shape import expand_dims, reshape, squeeze, swapaxes
@@ -106,10 +107,35 @@ matmul: OpOverload = row(
 )
 
 
+def _scaled(x: Any, y: Any) -> Any:
+    out = np.asarray(np.multiply(x, y))
+    np.add(out, 0, out=out)
+    np.copyto(out, 0, where=np.equal(y, 0))
+    return out if out.ndim else out[()]
+
+
+# `x * y` as BLAS adds it to zeros, which np.dot asks for: a factor y of 0 adds nothing, also of nan and inf, and no product is -0.0.
+scaled: OpOverload = pointwise_rules(
+    define("np::scaled(Tensor x, Tensor y) -> Tensor", _scaled, (Tag.pointwise,)), np.multiply, lambda y: y, lambda x: x
+)
+
+
+def _is_scaled(x: Any, y: Any) -> bool:
+    """Whether np.dot has BLAS scale one operand by the one element of the other."""
+    few = [len(a.shape) <= 2 and all(type(n) is int and n == 1 for n in a.shape) for a in (x, y)]
+    return few[0] != few[1] and len(x.shape) <= 2 and len(y.shape) <= 2 and np.result_type(x.dtype, y.dtype).char in "fdFD"
+
+
 def _dot(x: Any, y: Any) -> Any:
-    of_x, of_y = getattr(x, "shape", ()), getattr(y, "shape", ())
+    x, y = [a if hasattr(a, "shape") else np.asarray(a)[()] for a in (x, y)]  # np.dot makes arrays of numbers
+    of_x, of_y = x.shape, y.shape
+    meet = not of_x or not of_y or agree(of_x[-1], of_y[-2] if len(of_y) > 1 else of_y[-1])
+    if meet and _is_scaled(x, y):
+        array, one = (y, x) if all(type(n) is int and n == 1 for n in of_x) else (x, y)
+        found = scaled(array, reshape(one, ()) if one.shape else one)
+        return reshape(found, (*of_x[:-1], *of_y[:-2], *of_y[-1:] * (len(of_y) > 1))) if of_x and of_y else found
     if not of_x or not of_y:
-        return multiply(*[a if hasattr(a, "shape") else np.asarray(a)[()] for a in (x, y)])  # np.dot makes arrays of numbers
+        return multiply(x, y)
     if len(of_y) <= 2:
         return matmul(x, y)
     rows = moveaxis(y, -2, 0)

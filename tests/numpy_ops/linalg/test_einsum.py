@@ -1,5 +1,8 @@
 """Products of two arrays of any axes, as NumPy takes them."""
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,3 +89,43 @@ def test_the_order_of_the_result_is_numpys(layouts, order, optimize):
     expected = np.einsum("...ft,mf->...mt", x, y, order=order, optimize=optimize)
     found = np.einsum("...ft,mf->...mt", dispatch.tensor(x, requires_grad=True), y, order=order, optimize=optimize)
     assert dispatch.detach(found).strides == expected.strides
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["dot", "inner", "tensordot 0", "tensordot 1"])
+def test_a_batch_that_is_scaled_has_numpys_values_also_of_zero_times_inf(name: str) -> None:
+    """NumPy has BLAS add a product with one element to zeros: a factor of 0 is left out, and 0 * inf is no nan."""
+    function, _, axes = name.partition(" ")
+    shapes = [(), (1,), (3,), (1, 1), (1, 3), (3, 1), (2, 3), (2, 2, 3)]
+    random = np.random.default_rng(0)
+    held = 0
+    for dtypes, of_x, of_y in product(("ff", "dd", "DD", "ee", "fd", "id"), shapes, shapes[:-1]):
+        x, y = [random.choice([0.0, -0.0, 1.0, -2.0, *([np.inf, np.nan] if kind != "i" else [])], (4, *shape)).astype(kind) for kind, shape in zip(dtypes, (of_x, of_y), strict=True)]
+
+        def f(x: Any, y: Any) -> Any:
+            return getattr(np, function)(x, y, *[int(n) for n in axes])
+
+        for dims in ((0, 0), (0, None), (None, 0)):
+            given = [a[0][()] if dim is None else a for a, dim in zip((x, y), dims, strict=True)]
+            try:
+                expected = np.stack([f(*[a if dim is None else a[i][()] for a, dim in zip(given, dims, strict=True)]) for i in range(4)])
+            except (ValueError, IndexError):  # shapes that do not fit
+                continue
+            held += 1
+            np.testing.assert_array_equal(dispatch.vmap(f, in_dims=dims)(*given), expected, strict=True)
+    assert held > 100
+
+
+def test_a_batch_that_is_scaled_has_the_slope_of_a_product_at_a_factor_of_zero() -> None:
+    x, s = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.0, 2.0])
+
+    def f(x: Any, s: Any) -> Any:
+        return np.sum(np.dot(x, s))
+
+    for found in (
+        dispatch.vmap(dispatch.grad(f, argnums=(0, 1)))(x, s),
+        dispatch.grad(lambda x, s: np.sum(dispatch.vmap(f)(x, s)), argnums=(0, 1))(x, s),
+    ):
+        np.testing.assert_array_equal(found[0], [[0.0, 0.0], [2.0, 2.0]])
+        np.testing.assert_array_equal(found[1], [3.0, 7.0])
+    np.testing.assert_array_equal(dispatch.vmap(lambda x, s: dispatch.jvp(f, (x, s), (x, s))[1])(x, s), [0.0, 28.0])
