@@ -14,7 +14,6 @@ from .keys cimport rank_t
 from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
 
 import numpy as np
-from .wrong_calls import Made
 
 cnp.import_array()
 
@@ -92,7 +91,7 @@ cpdef bint share_memory(object x, object y) except -1:
         return True
 
 
-class Residual(metaclass=Made):
+class Residual:
     """The type hint of a last output that callers do not get: what the kernel keeps for the backward.
 
     It may be any Python object, a factorisation or a handle say. `setup_context` and the backward find it as `ctx.residual`.
@@ -101,13 +100,14 @@ class Residual(metaclass=Made):
 
     Examples
     --------
-    >>> import numpy as np, dispatch
-    >>> @dispatch.custom_op("doc::halved", mutates_args=())
-    ... def halved(x: np.ndarray) -> tuple[np.ndarray, dispatch.Residual]: return x / 2, {"kept": 2}
+    >>> import numpy as np
+    >>> from dispatch import Residual, custom_op
+    >>> @custom_op("doc::halved", mutates_args=())
+    ... def halved(x: np.ndarray) -> tuple[np.ndarray, Residual]:
+    ...     return x / 2, {"kept": 2}
     >>> halved(np.ones(2))
     array([0.5, 0.5])
     """
-    made_by = "it as a type hint, -> tuple[np.ndarray, Residual], and return the object itself"
 
 
 cdef struct Apart:                          # what an array of an output is held against

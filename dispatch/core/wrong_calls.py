@@ -99,7 +99,15 @@ def no_key(name: object, known: Iterable[str]) -> str:
 def nothing_below(operator: str, key: object) -> DefinitionError:
     """What to raise where a call was asked for below what is no key, or has no key below."""
     what = key if isinstance(key, int) else kind_of(key)
-    return DefinitionError(f"{operator}: redispatch goes below a key, and nothing is below {what}. Write DispatchKey.AUTOGRAD, say.")
+    return DefinitionError(f"{operator}: redispatch goes below a key, and nothing is below {what}. Name it: DispatchKey.VMAP.")
+
+
+def hint_alone(_self: object, *given: Any, **named: Any) -> None:
+    """`Residual.__init__`: what has no place for a value refuses one."""
+    if given or named:
+        raise ArgumentError(
+            "Residual is a type hint, and holds nothing. Write -> tuple[np.ndarray, Residual], and return the object itself."
+        )
 
 
 def clear(
