@@ -99,7 +99,8 @@ def opcheck(
         "compare" them with finite differences, or ask that they "exist", of the right shape: for a kernel that rounds, whose
         gradient is one of what it rounds.
     fixed : sequence of str
-        The arguments that keep the sample's values and lengths in every run, for they belong together: indices, pointers.
+        The arguments that keep the sample's values and lengths in every run, for they belong together: indices, pointers,
+        the parents of a tree. A permutation of the numbers from 0 stays one of itself.
     isolate : bool
         Whether the checks run in a child process, so that a kernel that crashes, hangs or takes all memory is a line of the
         report. A debugger, a profiler and a kernel that counts its calls want False. Arrays that are not in the memory of the

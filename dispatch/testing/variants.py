@@ -75,6 +75,7 @@ def layouts(args: Arguments) -> Variants:
 def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     """Yield other values of the same shapes, dtypes and layouts: permuted, zeros; floats negated, tiny, large, and with nan.
 
+    A permutation of the numbers from 0 stays one, here and where sizes change: what it leaves out would not be written.
     Bools among the plain arguments are flipped once, so that the other branch runs too.
 
     Parameters
@@ -98,7 +99,7 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     arrays = [x for i, x in enumerate(arrays_in(args)) if i not in kept]
     if arrays:
         yield "with permuted values", _each(permuted, args, kept)
-        yield "with zeros", _each(lambda x: _like(x, np.zeros(x.shape, x.dtype)), args, kept)
+        yield "with zeros", _each(lambda x: x if _is_order(x) else _like(x, np.zeros(x.shape, x.dtype)), args, kept)
     if any(x.dtype.kind in "fc" for x in arrays):
         yield "negated", _each(_on_floats(np.negative), args, kept)
         yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args, kept)
@@ -498,7 +499,15 @@ def _resized(x: Array, shape: tuple[int, ...]) -> Array:
     """Return an array of another size: values are repeated from the front along each axis, or left out."""
     if shape == x.shape:
         return x
+    if _is_order(x):
+        (length,) = shape
+        return np.concatenate([x[:length].argsort().argsort(), np.arange(len(x), length)]).astype(x.dtype)
     return x[np.ix_(*[np.arange(new) % max(old, 1) for new, old in zip(shape, x.shape, strict=True)])]
+
+
+def _is_order(x: Array) -> bool:
+    """Whether an array has each of the numbers from 0 to its length once: a permutation, which stays one."""
+    return x.ndim == 1 and x.dtype.kind in "iu" and x.size > 1 and bool(np.array_equal(np.sort(x), np.arange(x.size)))
 
 
 def _grown(x: Array, axis: int) -> Array:
