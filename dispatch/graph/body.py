@@ -1,4 +1,7 @@
-"""Body: the list of nodes of a graph, with methods to build, change and check it."""
+"""Body: the list of nodes of a graph, with methods to build, change and check it.
+
+It has more than 350 lines because all of these keep the names of nodes, the constants by these names and the outputs in step.
+"""
 
 import keyword
 import re
@@ -180,6 +183,34 @@ class Body(Attributes):
         if len(kept) < len(self.nodes):
             self.nodes, self.constants = kept, _of_nodes(self.constants, kept)
 
+    def leave_out(self, stands: dict[Node, Any], kept: list[Node] | None = None) -> None:
+        """Remove nodes, with others in place of them in the outputs; the arguments are for the caller to exchange.
+
+        Parameters
+        ----------
+        stands : dict
+            For each node that anything outside of arguments may name, the node that stays in its place.
+        kept : list of Node, optional
+            What stays, if that is not all but these.
+        """
+        self.outputs = standing(self.outputs, stands, every=False)
+        self.symbols = {name: (stands.get(node, node), axis) for name, (node, axis) in self.symbols.items()}
+        self.keep([node for node in self.nodes if node not in stands] if kept is None else kept)
+
+    def name_anew(self) -> None:
+        """Give each node a name of its own, as `add` does: the first of two of one name keeps it, an item has its call's."""
+        self._names = names = {}
+        constants = {}
+        for node in self.nodes:
+            own = node.name
+            name = own or f"{node.args[0].name}_{node.args[1]}"
+            if name in names:
+                name = self._numbered(name)
+            names[name], node.name = 0, name
+            if node.kind == "constant":
+                constants[name] = self.constants[own]
+        self.constants = constants
+
     def _place(self, node: Node) -> int:
         try:
             return self.nodes.index(node)
@@ -194,22 +225,6 @@ class Body(Attributes):
             args = standing(node.args, there)
             there[node] = Node(node.kind, node.name, node.op, args, node.value, node.source)
         new.nodes, new.constants, new._names = list(there.values()), dict(self.constants), dict(self._names)  # noqa: SLF001
-        self._finish(new, there)
-        return new
-
-    def without(self, instead: dict[Node, Node]) -> Self:
-        """Return a copy without some nodes, for each of which an earlier one stands."""
-        new = type(self)()
-        there: dict[Node, Node] = {}
-        for node in self.nodes:
-            other = instead.get(node)
-            if other is None:
-                other = Node(node.kind, node.name, node.op, standing(node.args, there), node.value, node.source)
-                new.nodes.append(other)
-                there[node] = other
-            else:
-                there[node] = there[other]
-        new.constants, new._names = _of_nodes(self.constants, new.nodes), dict(self._names)  # noqa: SLF001
         self._finish(new, there)
         return new
 
