@@ -146,7 +146,7 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
             check_item(x, index, arrays)
             raise
         if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
-            out = copy(out)  # a number of an array, which is no view of it
+            out = copy(out) if out.dtype.isnative else astype(out, out.dtype.newbyteorder("="))  # a number: no view, and never swapped
         return out, 0 if found.together else found.width
     arrays = with_batch(info, "np::getitem", arrays, dims, found.width)
     if in_dims[0] is None:

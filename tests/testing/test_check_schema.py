@@ -495,3 +495,16 @@ def test_what_is_equal_to_itself_alone_is_not_compared():
     op = define(lambda x: x * 2.0)
     op.register_kernel("remote")(lambda x: Remote(x.values * 2.0))
     assert not opcheck(op, (Remote(np.ones(2)),), test_utils="test_schema", isolate=False).failures
+
+
+def test_a_kernel_that_follows_a_permutation_passes_and_one_that_takes_other_indices_is_told_of_fixed():
+    def inverse(order):
+        out = np.empty(order.shape, order.dtype)
+        out[order] = np.arange(len(order))
+        return out
+
+    op = define(inverse, "(Tensor order) -> Tensor")
+    assert not opcheck(op, (np.array([2, 0, 3, 1]),), test_utils="test_schema").failures
+    first_half = define(lambda order: inverse(order)[:2] * 1, "(Tensor order) -> Tensor")
+    said = fault(first_half, (np.array([1, 0, 5, 3, 0, 0]),), "test_schema")
+    assert said.endswith(" Indices that belong together are kept by fixed=('order',).")
