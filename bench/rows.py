@@ -30,6 +30,10 @@ SIZES = (3, 10_000)
 # A call of LAPACK that takes a millisecond is a batch alone: of equal calls the fastest of 60 batches of five were 3 % apart,
 # which is more than a row adds to them.
 ROUNDS, RUNS, BATCH, LUCKY = 180, 1, 4e-4, 0.05
+# glibc gives the top of its memory back when a call of LAPACK frees its workspace, and takes it back page by page in the next:
+# 88 pages and 180 of the 1 780 us of svd's row, of everybody, the noise of which is more than a row adds. Once an array of this
+# size has been freed, the most that glibc learns from, it keeps what is smaller: as in any program with larger arrays.
+FREED = 30 << 20
 TOLERANCE = 1e-9
 # Libraries of linear algebra read these when they are loaded, which is before this file has a say.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -52,6 +56,7 @@ def main(words: Sequence[str]) -> None:
     if strangers := [name for name in words if name not in known]:
         raise SystemExit(f"No row is named {', '.join(strangers)}. Those here: {', '.join(known)}.")
     rows = [known[name] for name in words] or list(ROWS)
+    np.empty(FREED, np.uint8)
     seen = {(row.name, n): timed(row, n) for n in SIZES for row in rows}
     print(table.machine(PACKAGES))
     for n in SIZES:

@@ -155,12 +155,12 @@ def says_that_small_integers_stay_small(wrong):
 
 
 @found_by("test_faketensor")
-def says_the_precision_of_the_last(wrong):
+def says_single_where_one_is_single(wrong):
     def kernel(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.convolve(x, y)
 
     def fake(x, y):
-        return np.empty(x.shape[0] + y.shape[0] - 1, y.dtype if wrong else np.result_type(x.dtype, y.dtype))
+        return np.empty(x.shape[0] + y.shape[0] - 1, min(x.dtype, y.dtype) if wrong else np.result_type(x.dtype, y.dtype))
 
     return define(kernel, fake), (real(6), real(3))
 
@@ -212,7 +212,7 @@ def pads_odd_windows_alone(wrong):
 # -- derivatives -------------------------------------------------------------------------------------------------------
 
 
-@found_by("test_gradients")
+@found_by("test_gradients", STATEFUL)
 def overflows_where_the_value_does_not(wrong):
     def kernel(x: np.ndarray) -> np.ndarray:
         return np.logaddexp(0, x)

@@ -289,7 +289,7 @@ def quantiles(make: Make) -> list[Case]:
 
 
 def differences(make: Make) -> list[Case]:
-    return [(make((5,)), 0.5, 0, 1), (make((4, 3)), np.array(1.5), 0, 2), (make((2, 3, 4)), np.array(0.75), -1, 1), (make((2,)), 2.0, 0, 1), (make((3, 2)), 1.0, 0, 2), (make((0, 3)), 1.0, 1, 1)]
+    return [(make((5,)), 0.5, 0, 1), (make((4, 3)), np.array(1.5), 0, 2), (make((2, 3, 4)), np.array(0.75), -1, 1), (make((2,)), 2.0, 0, 1), (make((3, 2)), 1.0, 0, 2), (make((0, 3)), 1.0, 1, 1), (make((2,)), 1.0, 0, 1), (make((4, 2, 3)), 1.0, -3, 1)]
 
 
 def uneven(make: Make) -> list[Case]:
@@ -524,6 +524,9 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "zero_unless_nan": lambda make: [(MASK, make((2, 3)), make((2, 3))), (MASK[0], make((2, 3)), make((2, 3)))],
     "product_of_others": lambda make: [(make(shape), None) for shape in SHAPES if shape],
     "stable_order": lambda make: [(make((3,)), make((3,)))],
+    "put_back": lambda make: [(make((3,)), np.array([2, 0, 1])), (make((2, 3)), np.array([[2, 0, 1], [0, 2, 1]]))],
+    "sum_of_few": lambda make: [(make((2, 3)),), (make((3,)),), (make((2, 0)),), (make((0, 2)),), (make((3, 2, 2)),)],
+    "linalg_svdvals_pulled": lambda make: [(make((2,)), make((3, 2))), (make((4, 2)), make((4, 2, 3)))],
     "diagonal": lambda make: [
         (make((2, 3)), 0, 0, 1), (make((2, 3)), 1, 0, 1), (make((3, 2)), -1, 1, 0), (make((2, 3, 4)), 2, -1, 0),
         (make((2, 3)), 5, 0, 1), (make((0, 3)), 0, 0, 1),
@@ -796,7 +799,7 @@ OWN = {  # what the layers need, and NumPy has under no name
     "poly_from_roots", "poly_real_if_paired", "polynomial_remainder", "complex_below_0", "complex_beyond_1", "float_below_0",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "stable_order", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "stable_order", "put_back", "sum_of_few", "linalg_svdvals_pulled", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
     "equal_differences", "spread_differences", "differences_at", "sliding", "overlapping", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "scaled", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
 }  # fmt: skip

@@ -21,7 +21,7 @@ from ..core import (
 )
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
@@ -31,6 +31,7 @@ from ..layers.autograd import TrackedTensor, track
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.trace import Trace, TracedTensor, metadata
 from ..operators.prims import memory_view
+from ..operators.views import owner_of
 from ..symbolic import ShapeEnv
 
 MODES = ("real", "fake", "symbolic")
@@ -104,7 +105,11 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                     values.append(value)
                     nodes.append(node)
                 graph.inputs = unflatten(args, nodes)
-                graph.outputs = _left(f(*unflatten(args, values)), trace)
+                try:
+                    graph.outputs = _left(f(*unflatten(args, values)), trace)
+                except TypeError:
+                    check_takes("make_fx", f, args)
+                    raise
         if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
             _settle(graph, fakes.shape_env)
         if tracing_mode == "symbolic" and not graph.symbols:
@@ -233,11 +238,28 @@ def _views_of_constants(results: list[Any], trace: Trace) -> dict[int, Any]:
     return found
 
 
+def _check_shared(results: list[Any], trace: Trace) -> None:
+    """Raise if an array shares memory with one of which a call gave another result: the graph has the two apart."""
+    arrays = [x for x in results if type(x) is np.ndarray]
+    if not arrays:
+        return
+    owners = {id(owner_of(x)) for x in results if isinstance(x, Tensor)}
+    for found in trace.captured():
+        if type(found.array) is np.ndarray and id(owner_of(found.value)) in owners:
+            for x in arrays:
+                if x is not found.array and np.may_share_memory(x, found.array):
+                    raise TracingError(
+                        f"the function returns {kind_of(x)} that it made of no input, beside a view of the same memory, and a "
+                        "graph would return two arrays that share none. Return one of the two, or .copy() of one."
+                    )
+
+
 def _left(result: Any, trace: Trace) -> Any:
     """Return a result as the graph has it."""
     flat = flattened(result)
     several = list(map(type, flat)).count(np.ndarray) > 1
     seen = _views_of_constants(flat, trace) if several else {}
+    _check_shared(flat, trace)
     for i, leaf in enumerate(flat):
         leaf = seen.get(id(leaf), leaf)
         x = leaf

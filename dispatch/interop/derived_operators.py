@@ -258,12 +258,12 @@ def _pullback(op: OpOverload, *, of_results: bool) -> Parts:
     def kernel(*args: Any) -> list[Any]:
         *values, cotangents, wrt = args
         known = _known(op, values) if of_results else ()
-        return recorded(op, values[: len(op.schema.arguments)], wrt, known)[1](cotangents)
+        return list(map(in_c_order, recorded(op, values[: len(op.schema.arguments)], wrt, known)[1](cotangents)))
 
     def fake(*args: Any) -> list[Any]:
         *values, _, wrt = args
         arrays = FlatCall(op, values).arrays
-        return [np.empty_like(arrays[i], shape=arrays[i].shape) for i in wrt]
+        return [np.empty_like(arrays[i], shape=arrays[i].shape, order="C") for i in wrt]
 
     results = _results(op) if of_results else ()
     return (*results, Argument("cotangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
@@ -287,7 +287,8 @@ def _pushforward(op: OpOverload, *, of_results: bool) -> Parts:
         return fresh(list(moved), args)
 
     def fake(*args: Any) -> list[Any]:
-        return [np.empty_like(x, shape=x.shape) for x in _differentiable(called(op, args[: len(op.schema.arguments)]))]
+        outputs = _differentiable(called(op, args[: len(op.schema.arguments)]))
+        return [np.empty_like(x, shape=x.shape, order="C") for x in outputs]
 
     results = _results(op) if of_results else ()
     return (*results, Argument("tangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
@@ -340,16 +341,20 @@ def _batch(op: OpOverload) -> Parts:
 
 
 def fresh(results: list[Any], args: Any) -> list[Any]:
-    """Copies of those results that are arguments or views of some: a gradient may be the cotangent itself."""
+    """The results in C order; copies of those that are arguments or views of some, as a gradient may be the cotangent."""
     seen = [x for x in leaves(args) if isinstance(x, np.ndarray)]
     made: list[Any] = []
     for x in results:
         if isinstance(x, np.ndarray):
-            if any([share_memory(x, y) for y in seen]):
-                x = x.copy()
+            x = x.copy() if any([share_memory(x, y) for y in seen]) else in_c_order(x)
             seen.append(x)
         made.append(x)
     return made
+
+
+def in_c_order(x: Any) -> Any:
+    """An array in the order that shape rules promise, whichever the rule of the operator gave; another value as it is."""
+    return x.copy() if type(x) is np.ndarray and not x.flags.c_contiguous else x
 
 
 def _derived(op: OpOverload, what: str, parts: Callable[[OpOverload], Parts]) -> OpOverload:

@@ -242,9 +242,12 @@ def handed(op: OpOverload) -> list[int]:
 
 
 def fresh(made: list[Any], given: Any) -> Iterator[Any]:
-    """Arrays as a kernel may return them: none is an argument, shows the memory of another array, or stands twice."""
+    """Arrays as a kernel may return them: none is an argument, shows the memory of another array, or stands twice.
+
+    All are in C order, as their shape rules say, whichever order a library gives.
+    """
     seen = {id(x) for x in leaves(given)}
     for x in made:
         owns = type(x) is np.ndarray and x.flags.owndata and x.flags.writeable and id(x) not in seen
         seen.add(id(x))
-        yield x if owns else np.array(x)
+        yield x if owns and x.flags.c_contiguous else np.array(x, order="C")

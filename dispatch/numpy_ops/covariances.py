@@ -114,8 +114,10 @@ def cov(
     return squeeze(astype(multiply(astype(found, wide), scale), found.dtype))
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) -> Any:
-    """`np.corrcoef`."""
+def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None, **ignored: Any) -> Any:
+    """`np.corrcoef`; NumPy before 2.3 ignores bias= and ddof=, with a warning."""
+    if ignored:
+        np.corrcoef(np.array([0.0, 1.0]), **ignored)  # raises NumPy's own error, or warns
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.shape:
         return divide(c, c)

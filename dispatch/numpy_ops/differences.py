@@ -43,7 +43,19 @@ def floating(dtype: Any) -> Any:
 
 
 def _gradient(x: Any, step: Any, axis: int, edge_order: int = 1) -> Any:
-    return NUMPYS(x, step, axis=axis, edge_order=edge_order)
+    if type(step) is not float or step != 1 or edge_order != 1 or type(x) is not np.ndarray or x.dtype.kind != "f":
+        return NUMPYS(x, step, axis=axis, edge_order=edge_order)
+    lines = x.swapaxes(0, axis)
+    if len(lines) < 2:
+        return NUMPYS(x, axis=axis)
+    # NumPy's own steps, without its search for what the arguments are, which takes twice as long as these of a few elements.
+    found = np.empty_like(x)
+    into = found.swapaxes(0, axis)
+    middle = np.subtract(lines[2:], lines[:-2], out=into[1:-1])
+    middle /= 2.0
+    into[0] = lines[1] - lines[0]
+    into[-1] = lines[-1] - lines[-2]
+    return found
 
 
 def _spread(x: Any, step: Any, axis: int, edge_order: int = 1) -> Any:
@@ -169,17 +181,21 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """`np.gradient`."""
     f = as_item(as_value(f))
     axes = tuple(range(len(f.shape))) if axis is None else normalize_axis_tuple(axis, len(f.shape))
+    if not varargs and edge_order in FIRST and all([sure(f.shape[at] > edge_order) for at in axes]):  # as most call it
+        found = [equal_differences(f, 1.0, at, edge_order) for at in axes]
+        return found[0] if len(found) == 1 else tuple(found)
     steps = [as_value(x) for x in varargs] or [1.0] * len(axes)
     steps = steps * len(axes) if len(steps) == 1 and not np.shape(steps[0]) else steps
-    found = []
     wrong = len(steps) != len(axes) or edge_order > 2
     for at, step in zip(axes, steps, strict=False):
         size = np.shape(step)
         wrong = wrong or len(size) > 1 or (len(size) == 1 and not agree(size[0], f.shape[at])) or not sure(f.shape[at] >= edge_order + 1)
     if wrong:
         NUMPYS(np.zeros(guesses(f.shape)), *[np.zeros(guesses(np.shape(x))) for x in varargs], axis=axis, edge_order=edge_order)  # raises
-    for at, step in zip(axes, steps, strict=True):
-        found.append((differences_at if np.shape(step) else equal_differences)(f, step, at, edge_order))
+    found = [
+        (differences_at if np.shape(step) else equal_differences)(f, step, at, edge_order)
+        for at, step in zip(axes, steps, strict=True)
+    ]
     return found[0] if len(axes) == 1 else tuple(found)
 
 

@@ -18,11 +18,12 @@ import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
 from ..core.lazy import LazyFunction
+from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from ..operators.views import is_number
+from ..operators.views import base_of, is_number, overlap
 from . import array_methods, flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import augmented, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
@@ -184,6 +185,15 @@ def _nonzero(self: Tensor) -> Any:
     return FUNCTIONS[np.nonzero](self)
 
 
+def _of_one_family(x: Any, y: Any) -> bool:
+    """Whether two values are views of one, also where they have no data."""
+    while isinstance(x, Tensor) and isinstance(y, Tensor):
+        if base_of(x) is base_of(y):
+            return True
+        x, y = x.value, y.value
+    return False
+
+
 class Flat:
     """`x.flat`: the elements in C order, one number each."""
 
@@ -197,6 +207,11 @@ class Flat:
         return shape.copy(found) if isinstance(index, slice) and index.step not in (None, 1) else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if len(getattr(value, "shape", ())) and (overlap(self._of, value) or _of_one_family(self._of, value)):
+            raise UnsupportedError(
+                f"x.flat[{index}] = y, where y shares memory with x: NumPy reads of y what it has just written to x, one element after the "
+                f"other. Write x.flat[{index}] = y.copy() for the values that y has before."
+            )
         put(self._of, np.arange(self._of.size)[index], value)
 
     def __len__(self) -> int:
@@ -276,6 +291,7 @@ def _dlpack_device(self: Any) -> tuple[int, int]:
     return found
 
 
+@clear
 def detach(x: Any) -> Any:
     """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 

@@ -28,6 +28,7 @@ from .symbolic_layouts import bounds, check_index
 Shape = tuple[int, ...]
 ALL = slice(None)
 BACKWARDS = slice(None, None, -1)
+MANY = 1000  # elements, of which a few calls of NumPy more cost nothing that shows
 
 
 def shape_of(x: Any) -> Shape:
@@ -247,6 +248,20 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])), "C")
 
 
+def _sum_of_few(x: Any) -> Any:
+    kind, n = x.dtype.kind, x.shape[-1]
+    if kind != "f" or x.dtype.itemsize not in (4, 8) or not 1 < n < 8 or not x.flags.c_contiguous:
+        return np.sum(x, -1)
+    found = x[..., 0] + 0  # of fewer than eight NumPy adds one after the other to 0, but calls its loop for each sum: 13 ns
+    for i in range(1, n):
+        found += x[..., i]
+    return found
+
+
+# Sums along the last axis, which is short.
+sum_of_few = composite("sum_of_few(Tensor x) -> Tensor", lambda x: ops.np.sum(x, -1), numpy=_sum_of_few)
+
+
 def _repeat_pullback(g: Any, x_shape: Shape, repeats: Any, axis: int | None) -> Any:
     shape, axis = ((prod(x_shape),), 0) if axis is None or not x_shape else (x_shape, axis)
     at = normalize_axis_index(axis, len(shape))
@@ -256,11 +271,27 @@ def _repeat_pullback(g: Any, x_shape: Shape, repeats: Any, axis: int | None) -> 
         found = scatter_add(g, along(at, len(shape), places), shape)
     else:
         count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
-        found = ops.np.sum(reshape(g, (*shape[: at + 1], count, *shape[at + 1 :])), at + 1)
+        g = reshape(g, (*shape[: at + 1], count, *shape[at + 1 :]))
+        short = at + 1 == len(shape) and type(g.size) is int and g.size > MANY
+        found = sum_of_few(g) if short else ops.np.sum(g, at + 1)
     return found if shape is x_shape else reshape(found, x_shape)
 
 
-tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile, numpy=np.tile)
+def _tile_pullback(g: Any, x_shape: Shape, reps: Any) -> Any:
+    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
+    ndim = max(len(reps), len(x_shape))
+    pairs = zip((1,) * (ndim - len(reps)) + reps, (1,) * (ndim - len(x_shape)) + tuple(x_shape), strict=True)
+    found = ops.np.sum(reshape(g, tuple([n for pair in pairs for n in pair])), tuple(range(0, 2 * ndim, 2)))
+    return reshape(found, x_shape)
+
+
+tile = composite(
+    "tile(Tensor x, int[1] reps) -> Tensor",
+    _tile,
+    numpy=undispatched(np.tile),
+    autograd=pullbacks(x=_tile_pullback),
+    jvp=linear("x"),
+)
 repeat = composite(
     "repeat(Tensor x, Any repeats, int? axis=None) -> Tensor",
     _repeat,

@@ -15,7 +15,7 @@ from ..operators.views import ARRAY
 from ..symbolic import SymInt, guesses, is_zero
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row, undispatched
-from .indexing import as_number, getitem, scatter_add, where
+from .indexing import as_number, getitem, where
 from .linalg.matmul import item_shape
 from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or, multiply
 from .reduction import mean, unchanged
@@ -25,7 +25,9 @@ from .shape import expand_dims, reshape
 
 Shape = tuple[int, ...]
 INDEX = np.dtype(np.intp)
-MANY = 1000  # floats, of which NumPy's stable sort takes four times as long as the other; where none are equal both give one order
+MANY = 1000  # floats, up to which a stable order takes no longer than another
+MOST = 1 << 17  # floats, up to which 46 bits or more beside the place leave two of a hundred such vectors with elements as one
+LARGEST = np.iinfo(np.int64).max
 
 # -- order -----------------------------------------------------------------------------------------------------------------
 
@@ -53,10 +55,30 @@ def _sort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
     return _NUMPY_SORT(x, axis, kind)
 
 
+def _ranked(x: Any, in_order: Any) -> Any:
+    """Sort a vector's float64 patterns with its places in their last bits; None where such bits had told two elements apart.
+
+    np.argsort follows an index for each comparison, and a stable one takes twice as long again; np.sort of integers does neither.
+    """
+    n = x.size
+    places = (1 << (n - 1).bit_length()) - 1
+    keys = np.add(x, 0.0, dtype=np.float64).view(np.int64)  # a zero has one pattern, as one is not below the other
+    if in_order[0] < 0:
+        keys ^= (keys >> 63) & LARGEST  # the patterns of negative numbers go down
+    keys &= ~places
+    keys |= np.arange(n)
+    keys.sort()
+    keys &= places
+    return keys if np.count_nonzero(x.take(keys) == in_order) == n else None
+
+
 def _order(x: Any, in_order: Any) -> Any:
-    many = type(in_order) is np.ndarray and in_order.size > MANY and in_order.dtype.kind == "f"
-    alone = many and not np.count_nonzero(in_order[1:] == in_order[:-1]) and not np.isnan(in_order[-1])
-    return np.argsort(x, -1, None if alone else "stable")
+    if type(in_order) is np.ndarray and in_order.size > MANY and in_order.dtype.kind == "f":
+        if in_order.size <= MOST and in_order.dtype.itemsize <= 8 and (found := _ranked(x, in_order)) is not None:
+            return found
+        if not np.count_nonzero(in_order[1:] == in_order[:-1]) and not np.isnan(in_order[-1]):
+            return np.argsort(x)  # where none are equal there is one order
+    return np.argsort(x, -1, "stable")
 
 
 # The places of a vector's elements in order, equal ones as they stand; `in_order` has the elements in order.
@@ -65,11 +87,28 @@ stable_order = composite(
 )
 
 
+def _put_back(x: Any, order: Any) -> Any:
+    made = np.empty(x.shape, x.dtype)
+    if order.ndim == 1:
+        made[order] = x
+    else:
+        np.put_along_axis(made, order, x, -1)
+    return made
+
+
+# What np.take_along_axis(y, order, -1) is `x` of, an order having each place once: the order of an order undoes it.
+put_back = composite(
+    "put_back(Tensor x, Tensor order) -> Tensor",
+    lambda x, order: take_along_axis(x, argsort(order, -1), -1),
+    numpy=_put_back,
+)
+
+
 def _sort_pullback(g: Any, x: Any, out: Any, axis: Any) -> Any:
     if len(x.shape) == 1:
-        return scatter_add(g, (ARRAY,), x.shape, [stable_order(x, out)])
+        return put_back(g, stable_order(x, out))
     order = argsort(last(x, axis), -1, "stable")
-    return back(take_along_axis(last(g, axis), argsort(order, -1), -1), x.shape, axis)  # the order of an order undoes it
+    return back(put_back(last(g, axis), order), x.shape, axis)
 
 
 sort = along("sort(Tensor x, int? axis=-1, str? kind=None) -> Tensor", _sort, unchanged, fake_like, _sort_pullback)

@@ -33,6 +33,8 @@ _CLASSES = (
     (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"), (os.PathLike, "str"),
 )  # fmt: skip
 
+_ANY_SHAPES = (typing.Any, tuple[typing.Any, ...])  # how NumPy's NDArray says it, before 2.1 and since
+
 
 def show(hint: object) -> str:
     """Return a hint as the user probably wrote it."""
@@ -47,6 +49,12 @@ def show(hint: object) -> str:
     for alias in ("ArrayLike", "DTypeLike"):  # unions of a page's length, of a module that whoever uses them has imported
         if "numpy.typing" in sys.modules and hint == getattr(sys.modules["numpy.typing"], alias):
             return f"numpy.typing.{alias}"
+    members = typing.get_args(hint) if typing.get_origin(hint) is np.ndarray else ()
+    if members and members[0] in _ANY_SHAPES and typing.get_origin(members[1]) is np.dtype:
+        (item,) = typing.get_args(members[1])  # an NDArray[...]: NumPy 2.5 keeps it as it was written
+        if isinstance(item, TypeVar):
+            return "NDArray"
+        return f"NDArray[{item.__forward_arg__!r}]" if isinstance(item, ForwardRef) else f"NDArray[{show(item)}]"
     if hint is np.array or hint is np.asarray:
         return f"np.{hint.__name__} (a function)"
     if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type

@@ -256,9 +256,9 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
             f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
             f"{case.kernel}{case.what}. If it takes float64 alone, say so: NDArray[np.float64].",
         )
-    elif fake.dtype != real.dtype and case.what.endswith(MIXED) and fake.dtype == case.arrays[0].dtype:
-        findings.advise(
-            (name, "dtype"),
+    elif fake.dtype != real.dtype and case.what.endswith(MIXED) and ("mixed", name) not in findings.advice:
+        findings.advise(  # once, for it follows one array, as np.empty_like(b) does; what is wrong for two follows none
+            ("mixed", name),
             f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
             f"{case.kernel}{case.what}. If arrays of several dtypes may come, write np.result_type(x, y) in place of x.dtype.",
         )

@@ -388,8 +388,14 @@ def _unwritten(case: Case, findings: Findings, written: list[bool], options: Opt
     for (name, x), (_, y) in zip(*made, strict=False):
         if difference(y, x, rtol=options.rtol, atol=options.atol):
             if differ := _why(case, run(case, written, readonly=False), written, name, options):
-                findings.fault(("unwritten", name), f"{differ} That is so{case.what} ({case.given()}).")
+                integers = [a.name for a, x in zip(case.op.schema.arguments, case.args, strict=True) if _has_integers(x)]
+                kept = f" Indices that belong together are kept by fixed={tuple(integers)!r}." if integers else ""
+                findings.fault(("unwritten", name), f"{differ} That is so{case.what} ({case.given()}).{kept}")
             return
+
+
+def _has_integers(x: Any) -> bool:
+    return any(array.dtype.kind in "iu" for array in arrays_in(x))
 
 
 def _why(case: Case, first: Run, written: list[bool], name: str, options: Options) -> str:

@@ -63,9 +63,11 @@ class Elsewhere:
     ----------
     work : callable
         Returns what can be pickled.
+    patience : int
+        Seconds that it may take.
     """
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], Any], patience: int = PATIENCE) -> None:
         asked, ask = os.pipe()
         found, give = os.pipe()
         self._pid = os.fork()
@@ -74,7 +76,7 @@ class Elsewhere:
                 os.close(ask)
                 if os.read(asked, 1):
                     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                    signal.alarm(PATIENCE)
+                    signal.alarm(patience)
                     with os.fdopen(give, "wb") as out:
                         pickle.dump(work(), out)
             finally:

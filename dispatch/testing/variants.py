@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.wrong_calls import holding
+from ..errors import ArgumentError, check_int
 from .cases import arrays_in, is_array, map_arrays
 
 Array = np.ndarray[Any, Any]
@@ -32,6 +34,7 @@ AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|b
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 
 
+@holding("args")
 def layouts(args: Arguments) -> Variants:
     """Yield the same values in other layouts: Fortran order, reversed or stepped, read-only, byte-swapped, unaligned.
 
@@ -68,9 +71,11 @@ def layouts(args: Arguments) -> Variants:
         yield "unaligned", _each(_unaligned, args)
 
 
+@holding("args", "kept")
 def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     """Yield other values of the same shapes, dtypes and layouts: permuted, zeros; floats negated, tiny, large, and with nan.
 
+    A permutation of the numbers from 0 stays one, here and where sizes change: what it leaves out would not be written.
     Bools among the plain arguments are flipped once, so that the other branch runs too.
 
     Parameters
@@ -94,7 +99,7 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     arrays = [x for i, x in enumerate(arrays_in(args)) if i not in kept]
     if arrays:
         yield "with permuted values", _each(permuted, args, kept)
-        yield "with zeros", _each(lambda x: _like(x, np.zeros(x.shape, x.dtype)), args, kept)
+        yield "with zeros", _each(lambda x: x if _is_order(x) else _like(x, np.zeros(x.shape, x.dtype)), args, kept)
     if any(x.dtype.kind in "fc" for x in arrays):
         yield "negated", _each(_on_floats(np.negative), args, kept)
         yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args, kept)
@@ -160,13 +165,13 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
         if name in kept:
             continue
         others: list[Any] = []
-        if type(x) is float and x:
-            others = [0.7 * x]  # no simple share: products with lengths are no integers
+        if isinstance(x, (float, np.floating)) and x:
+            others = [type(x)(0.7 * x)]  # no simple share: products with lengths are no integers
         elif type(x) is int and AXIS.fullmatch(name):
             others = [int(x == 0), -1]
         elif type(x) is int and x > 1:  # a step of 0 would not end
             others = [x - 1]
-        if special and type(x) in (int, float) and not AXIS.fullmatch(name):
+        if special and isinstance(x, (int, float, np.floating)) and not AXIS.fullmatch(name):
             short = [1, 0] if AMOUNT.fullmatch(name) else [1]
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
         for other in others:
@@ -180,6 +185,7 @@ def named(what: str, names: Sequence[str]) -> str:
     return f"{head} '{names[int(number)]}'" if head.endswith("value of") else what
 
 
+@holding("args", "fixed", "only_longer")
 def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = False) -> Variants:
     """Yield other sizes: each length changed wherever it occurs, to one more, 1, 67 and 0, and equal lengths made different.
 
@@ -206,6 +212,9 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
     [(3, 3), (2, 3), (1, 1), (67, 67), (0, 0), ()]
     """
     arrays = arrays_in(args)
+    for i in fixed:
+        if check_int(i, "sizes: fixed, the place of an array,") >= len(arrays):
+            raise ArgumentError(f"sizes: fixed has {i}, and the arguments have {len(arrays)} arrays. Places begin at 0.")
     stay = {n for i in fixed for n in arrays[i].shape}
     lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
     for what, change in islice(_resizings(arrays, lengths, fixed, only_longer=only_longer), MOST_SIZES):
@@ -490,7 +499,15 @@ def _resized(x: Array, shape: tuple[int, ...]) -> Array:
     """Return an array of another size: values are repeated from the front along each axis, or left out."""
     if shape == x.shape:
         return x
+    if _is_order(x):
+        (length,) = shape
+        return np.concatenate([x[:length].argsort().argsort(), np.arange(len(x), length)]).astype(x.dtype)
     return x[np.ix_(*[np.arange(new) % max(old, 1) for new, old in zip(shape, x.shape, strict=True)])]
+
+
+def _is_order(x: Array) -> bool:
+    """Whether an array has each of the numbers from 0 to its length once: a permutation, which stays one."""
+    return x.ndim == 1 and x.dtype.kind in "iu" and x.size > 1 and bool(np.array_equal(np.sort(x), np.arange(x.size)))
 
 
 def _grown(x: Array, axis: int) -> Array:

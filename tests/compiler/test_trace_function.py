@@ -1,6 +1,7 @@
 """make_fx: functions as graphs, through every transform; what goes in and what comes out."""
 
 import dataclasses
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -346,3 +347,24 @@ def test_constants_that_share_memory_share_it_in_the_results_of_a_graph(f: Any, 
             np.testing.assert_array_equal(a, b)
             assert (a.dtype, a.strides) == (b.dtype, b.strides)
         found[0][...] = 7
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_a_constant_and_a_view_of_it_that_a_call_gives_are_refused(mode: str) -> None:
+    def f(x: Any) -> Any:
+        v = np.full(x.shape, 3)
+        return dispatch.vmap(lambda row: row[::-1])(np.fliplr(v)), v
+
+    x = np.ones((2, 3))
+    assert np.shares_memory(*f(x))
+    words = (
+        "the function returns an ndarray that it made of no input, beside a view of the same memory, and a graph would return two "
+        "arrays that share none. Return one of the two, or .copy() of one."
+    )
+    with pytest.raises(TracingError, match=re.escape(words)):
+        make_fx(f, mode)(x)
+    compiled = dispatch.compile(f, fullgraph=True)  # which sees np.full
+    assert np.shares_memory(*compiled(x))
+    assert np.shares_memory(*compiled(x))
+    first, second = make_fx(lambda x: (f(x)[0], f(x)[1].copy()), mode)(x)(x)
+    assert not np.shares_memory(first, second)

@@ -247,3 +247,21 @@ def test_a_result_that_is_given_may_be_written_to_afterwards():
     result = np.exp(x)
     assert np.array_equal(pullback_of(op, of_results=True)(x, result, [np.ones(2)], [0])[0], np.exp(x))
     assert result.flags.writeable
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", ["exp", "cumsum", "flip", "transpose", "sum"])
+def test_results_lie_in_memory_as_the_shape_rules_say_whatever_the_order_of_the_arguments(name, order):
+    op = getattr(dispatch.ops.np, name)
+    x = np.asarray(np.arange(6.0).reshape(2, 3), order=order)
+    rest = [argument.default for argument in op.schema.arguments[1:]]
+    out = called(op, (x, *rest))
+    for made, after in (
+        (pullback_of(op), ([np.ones(np.shape(out))], [0])),
+        (pushforward_of(op), ([np.asarray(np.ones((2, 3)), order=order)], [0])),
+        (batch_of(op), ([1],)),
+    ):
+        with dispatch.FakeTensorMode() as mode:
+            fakes = mapped(lambda x, mode=mode: mode.from_array(x) if is_array(x) else x, [x, *rest, *after])
+            said = [y.strides for y in leaves(made(*fakes))]
+        assert [y.strides for y in leaves(made(x, *rest, *after))] == said

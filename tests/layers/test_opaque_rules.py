@@ -476,3 +476,16 @@ def test_no_row_asks_a_value_for_its_array_by_itself():
                 ran += 1
                 assert requests() == before, f
     assert ran > 300
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_opaque_backward_gives_the_order_in_memory_that_its_shape_rule_says(order):
+    op = define("(Tensor x) -> Tensor", lambda x: np.asarray(x) * 2.0)
+    op.register_fake(np.empty_like)
+    op.register_autograd(lambda ctx, g: np.array(np.asarray(g) * 2.0, order=order), opaque=True)
+    x = np.arange(6.0).reshape(2, 3)
+    for given in (x, np.asfortranarray(x)):
+        graph = dispatch.make_fx(lambda x: dispatch.grad(lambda y: op(y).sum())(x))(given)
+        with dispatch.FakeTensorMode() as mode:
+            said = graph(mode.from_array(given)).strides
+        assert graph(given).strides == said

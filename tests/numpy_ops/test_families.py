@@ -1,5 +1,6 @@
 """What the families promise beyond the laws that `test_table.py` holds every row to: NumPy's numbers and its errors."""
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,102 @@ def test_the_order_of_many_is_the_stable_one(kind: str, several: bool) -> None:
     np.testing.assert_array_equal(ops.np.stable_order(x, np.sort(x)), np.argsort(x, kind="stable"))
     slope = dispatch.grad(lambda t: np.sum(np.sort(t) * np.arange(3000.0)))(x)
     np.testing.assert_array_equal(slope, np.argsort(np.argsort(x, kind="stable")))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", ">f8"])
+@pytest.mark.parametrize("kind", ["close", "below 0", "both zeros", "infinite", "equal", "reversed"])
+def test_the_order_by_patterns_is_the_stable_one(kind: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x = {
+        "close": 1 + rng.integers(0, 9, 3000) * 2.0**-52,  # apart in bits that give way to places
+        "below 0": rng.normal(size=3000) - 9,
+        "both zeros": rng.choice([0.0, -0.0, 1.0, -1.0], 3000),
+        "infinite": rng.choice([np.inf, -np.inf, 0.5, -5e-8], 3000),
+        "equal": np.full(3000, -2.0),
+        "reversed": rng.normal(size=6000)[::-2],
+    }[kind].astype(dtype)
+    np.testing.assert_array_equal(ops.np.stable_order(x, np.sort(x)), np.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("shape", [(3000,), (40, 30)])
+def test_what_is_put_back_stands_where_it_was(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(2).normal(size=shape)
+    order = np.argsort(x, -1)
+    assert ops.np.put_back(np.take_along_axis(-0.0 * x, order, -1), order).tobytes() == (-0.0 * x).tobytes()
+    np.testing.assert_array_equal(ops.np.put_back(np.sort(x), order), x)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "c8", "c16", ">f8"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9])
+def test_sums_of_few_have_the_bits_of_numpys(n: int, dtype: str) -> None:
+    x = np.random.default_rng(3).normal(size=(600, n)).astype(dtype)
+    x[0], x[1, -1], x[2, 0] = -0.0, np.nan, np.inf
+    for case in (x, x[::2], np.asfortranarray(x), x.reshape(2, 300, n)):
+        found, expected = ops.np.sum_of_few(case), np.sum(case, -1)
+        assert (found.tobytes(), found.dtype, found.strides) == (expected.tobytes(), expected.dtype, expected.strides)
+    t = dispatch.tensor(np.ones(600, x.dtype.newbyteorder("=")), requires_grad=True)
+    np.repeat(t, n).backward(x.ravel())
+    np.testing.assert_array_equal(t.grad, np.sum(x, -1))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", ">f8", "i4"])
+@pytest.mark.parametrize("shape", [(2,), (9,), (3, 4), (2, 3, 4), (2, 0)])
+def test_differences_of_equal_steps_are_numpys_to_the_bit(shape: tuple[int, ...], dtype: str) -> None:
+    x = (np.random.default_rng(4).normal(size=shape) * 9).astype(dtype)
+    x.flat[:1] = np.inf if x.dtype.kind in "fc" else 1
+    with np.errstate(invalid="ignore"):
+        for case in (x, np.asfortranarray(x), x[..., ::-1]):
+            for axis in [axis for axis in range(-x.ndim, x.ndim) if x.shape[axis]]:
+                found, expected = ops.np.equal_differences(case, 1.0, axis, 1), np.gradient(case, 1.0, axis=axis)
+                assert (found.tobytes(), found.dtype, found.strides) == (expected.tobytes(), expected.dtype, expected.strides)
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, ((0,), (1,)), ((1, 0), (0, 1)), ((-1, 0), (-2, -1)), (1, 0)])
+def test_a_closed_gradient_of_tensordot_is_that_of_einsum(axes: Any) -> None:
+    shapes = {0: ((2,), (3, 2)), 1: ((2, 3), (3, 4, 2)), 2: ((5, 2, 3), (2, 3, 4))}.get(axes if type(axes) is int else -1, ((3, 2), (2, 3)))
+    x, y = [maker("c16")(shape) for shape in shapes]
+    of_x, of_y = (tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))) if type(axes) is int else [np.atleast_1d(i) for i in axes]
+    letters_x, letters_y = list("abcd"[: x.ndim]), list("efgh"[: y.ndim])
+    for i, j in zip(of_x, of_y, strict=True):
+        letters_y[j] = letters_x[i]
+    text = f"{''.join(letters_x)},{''.join(letters_y)}"
+    text += "->" + "".join([i for i in letters_x if i not in letters_y] + [i for i in letters_y if i not in letters_x])
+
+    def loss(product: Any) -> Any:
+        return lambda x, y: np.sum(np.abs(product(x, y)) ** 2)
+
+    found = dispatch.grad(loss(lambda x, y: np.tensordot(x, y, axes)), (0, 1))(x, y)
+    expected = dispatch.grad(loss(lambda x, y: np.einsum(text, x, y)), (0, 1))(x, y)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+@pytest.mark.parametrize("shapes", [[(2, 3), (3, 4), (4, 5)], [(3,), (3, 4), (4, 5)], [(2, 3), (3, 4), (4,)], [(3,), (3, 4), (4,)], [(2, 3), (3, 3), (3, 4), (4, 2)]])
+def test_a_closed_gradient_of_a_chain_is_that_of_its_products(shapes: Any, dtype: str) -> None:
+    arrays = [maker(dtype)(shape) for shape in shapes]
+    moved = [maker(dtype)(shape) + 1 for shape in shapes]
+
+    def loss(product: Any) -> Any:
+        return lambda *arrays: np.sum(np.abs(product(arrays)) ** 2)
+
+    chain, products = loss(np.linalg.multi_dot), loss(lambda arrays: reduce(np.matmul, arrays))
+    every = tuple(range(len(arrays)))
+    for found, expected in zip(dispatch.grad(chain, every)(*arrays), dispatch.grad(products, every)(*arrays), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    tangents = [dispatch.jvp(f, tuple(arrays), tuple(moved))[1] for f in (chain, products)]
+    np.testing.assert_allclose(*tangents, rtol=1e-12)
+
+
+@pytest.mark.parametrize("reps", [2, (), (0,), (1, 1), (3, 1), (2, 1, 3), (1, 2)])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3), (0, 2)])
+def test_the_gradient_of_a_tile_adds_up_the_copies(shape: tuple[int, ...], reps: Any) -> None:
+    places = np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape)
+    copies = np.tile(places, reps)
+    g = np.random.default_rng(5).normal(size=copies.shape)
+    t = dispatch.tensor(places, requires_grad=True)
+    np.tile(t, reps).backward(g)
+    np.testing.assert_allclose(t.grad, np.array([g[copies == i].sum() for i in places.flat]).reshape(shape), atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])

@@ -1,6 +1,7 @@
 """NumPy's spellings mean the rows: tracked, fake and batched values answer them as `dispatch.ops.np` does."""
 
 import operator
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -449,6 +450,48 @@ def test_what_flat_gives_for_a_slice_lies_in_memory_as_numpys_copy_does() -> Non
         for index in (slice(None), slice(None, None, 5), slice(None, None, -1), slice(2, 7), slice(1, None, 3), ..., [1, 4]):
             found, expected = dispatch.eval_shape(lambda x, index=index: x.flat[index], x), x.flat[index]
             assert (found.shape, found.strides) == (expected.shape, expected.strides), index
+
+
+@pytest.mark.parametrize("layer", ["make_fx", "functionalize", "functionalize of fakes", "vmap", "tape", "jvp"])
+def test_a_write_through_flat_of_what_it_overlaps_is_refused(layer: str) -> None:
+    """NumPy reads what it has just written: of [[1, 2], [3, 4]] it makes [[1, 1], [1, 1]]."""
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def written(y: Callable[[Any], Any]) -> Any:
+        def f(x: Any) -> Any:
+            x = x * 1
+            x.flat[1:] = y(x)
+            return x
+
+        return {
+            "make_fx": lambda: dispatch.make_fx(f)(x)(x),
+            "functionalize": lambda: dispatch.functionalize(f)(x),
+            "vmap": lambda: dispatch.vmap(f)(x[None])[0],
+            "tape": lambda: dispatch.vjp(f, x)[0],
+            "jvp": lambda: dispatch.jvp(f, (x,), (x,))[0],
+            "functionalize of fakes": lambda: dispatch.make_fx(dispatch.functionalize(f), "fake")(x)(x),
+        }[layer]()
+
+    for overlapping in (lambda x: x[0], lambda x: x.T):
+        with pytest.raises(UnsupportedError, match=re.escape("x.flat[slice(1, None, None)] = y, where y shares memory with x: NumPy reads of y what it has")):
+            written(overlapping)
+    np.testing.assert_array_equal(written(lambda x: x[0].copy()), [[1.0, 1.0], [2.0, 1.0]])
+    np.testing.assert_array_equal(written(lambda x: x[0, 1]), [[1.0, 2.0], [2.0, 2.0]])
+
+
+@pytest.mark.parametrize("index", [0, -1, (0, 1), (0, ...), (1, 2, ...), slice(1, None), (slice(None), 0), (), ..., None, [0, 1], (0, [1, 2])], ids=str)
+def test_an_item_of_swapped_bytes_is_indexed_as_numpys(index: Any) -> None:
+    """A number is of the machine's order, and an array keeps its own."""
+    x = np.arange(12, dtype=">f8").reshape(2, 2, 3)
+    for given in (x, x[0]):
+        try:
+            expected = given[0][index]
+        except IndexError:  # of more axes than it has
+            continue
+        seen = []
+        found = vmap(lambda x, seen=seen: (seen.append(x[index].dtype), x[index])[1])(given)
+        assert (seen[0].str, found.shape[1:]) == (expected.dtype.str, expected.shape)
+        np.testing.assert_array_equal(found[0], expected)
 
 
 class Unlike:

@@ -24,7 +24,7 @@ SETS = {"intersect1d", "setdiff1d", "setxor1d", "unique", "unique_all", "unique_
 OF_VALUES = SETS | {"bincount", "number_of_bins", "nonzero", "flatnonzero", "argwhere", "unique_places", "value_places", "compress", "extract"}  # how many elements depends on data: no shape, no batch
 SETTLED = {"complex_below_0", "complex_beyond_1", "float_below_0", "poly_real_if_paired"}  # the dtype depends on data; test_settled.py holds them
 OF_VALUES |= {"roots", "polymul", "polynomial_remainder"} | SETTLED
-OPAQUE = {"detach", "memory_view", *OF_VALUES} - {"bincount", "roots", "polymul", "polynomial_remainder", *SETTLED, "compress", "extract", *SETS} | {"linalg_raw_qr"}  # no gradient by intention, though the result depends on the argument
+OPAQUE = {"detach", "memory_view", *OF_VALUES} - {"bincount", "roots", "polymul", "polynomial_remainder", *SETTLED, "compress", "extract", *SETS}  # no gradient by intention, though the result depends on the argument
 
 WITH_SHAPES = {name: op for name, op in ROWS.items() if name not in OF_VALUES}
 

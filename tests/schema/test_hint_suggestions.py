@@ -72,7 +72,11 @@ def test_what_is_allowed_has_a_schema_type():
 
 
 @pytest.mark.parametrize(
-    ("hint", "text"), [(int, "int"), ("a.b", "a.b"), (npt.NDArray, repr(npt.NDArray)), (pathlib.Path, f"{pathlib.Path.__module__}.Path")]
+    ("hint", "text"),
+    [
+        (int, "int"), ("a.b", "a.b"), (pathlib.Path, f"{pathlib.Path.__module__}.Path"),
+        (npt.NDArray, "NDArray"), (npt.NDArray[np.float32], "NDArray[numpy.float32]"), (npt.NDArray["f65"], "NDArray['f65']"),  # in every NumPy
+    ],
 )
 def test_a_hint_is_shown_as_it_is_written(hint, text):
     assert show(hint) == text

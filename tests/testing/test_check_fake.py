@@ -262,16 +262,16 @@ def test_a_kernel_that_computes_in_float64_whatever_it_is_given_is_advised_to_sa
     ]
 
 
-def test_a_rule_that_follows_the_first_of_two_precisions_is_advised_and_another_is_at_fault():
+def test_a_rule_that_follows_one_of_two_precisions_is_advised_and_one_that_follows_none_is_at_fault():
     def op(dtype):
         made = define(lambda x, y: x * y, "(Tensor x, Tensor y) -> Tensor")
         made.register_fake(lambda x, y: np.empty(x.shape, dtype(x, y)))
         return made
 
     sample = np.ones(3), np.ones(3)
-    report = opcheck(op(lambda x, y: x.dtype), sample, test_utils="test_faketensor")
-    advice = " ".join(report.advice)
-    assert "output 0 has dtype float32 by the fake rule" in advice
-    assert "on the sample with 'x' alone of single precision. If arrays of several dtypes may come, write np.result_type" in advice
+    for name, rule in (("x", lambda x, y: x.dtype), ("y", lambda x, y: y.dtype)):
+        advice = " ".join(opcheck(op(rule), sample, test_utils="test_faketensor").advice)
+        assert "output 0 has dtype float32 by the fake rule" in advice
+        assert f"on the sample with '{name}' alone of single precision. If arrays of several dtypes may come, write np.result_type" in advice
     said = fault(op(lambda x, y: min(x.dtype, y.dtype)), sample, "test_faketensor")
     assert "on the sample with 'y' alone of single precision (x: float64[3], y: float32[3])" in said

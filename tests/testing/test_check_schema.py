@@ -12,6 +12,7 @@ from planted import A, B, define, fault
 from dispatch import DispatchKey, Tag, custom_op
 from dispatch.core.source import where
 from dispatch.errors import AliasError, OutputError
+from dispatch.library import register_array_type
 from dispatch.testing import opcheck
 
 
@@ -480,3 +481,30 @@ def test_what_keeps_the_arguments_of_all_calls_is_told_from_what_keeps_the_last(
     assert "keeps an argument of every call: it appends arrays to something that outlives the call, or finds results by " in said
     assert said.endswith("Keep a bounded number of copies, for the caller may write to an array.")
     opcheck(define(one), (small,), test_utils="test_schema")
+
+
+class Remote:
+    """An array of a user's class, without equality."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+
+
+def test_what_is_equal_to_itself_alone_is_not_compared():
+    register_array_type(Remote, device="remote")
+    op = define(lambda x: x * 2.0)
+    op.register_kernel("remote")(lambda x: Remote(x.values * 2.0))
+    assert not opcheck(op, (Remote(np.ones(2)),), test_utils="test_schema", isolate=False).failures
+
+
+def test_a_kernel_that_follows_a_permutation_passes_and_one_that_takes_other_indices_is_told_of_fixed():
+    def inverse(order):
+        out = np.empty(order.shape, order.dtype)
+        out[order] = np.arange(len(order))
+        return out
+
+    op = define(inverse, "(Tensor order) -> Tensor")
+    assert not opcheck(op, (np.array([2, 0, 3, 1]),), test_utils="test_schema").failures
+    first_half = define(lambda order: inverse(order)[:2] * 1, "(Tensor order) -> Tensor")
+    said = fault(first_half, (np.array([1, 0, 5, 3, 0, 0]),), "test_schema")
+    assert said.endswith(" Indices that belong together are kept by fixed=('order',).")

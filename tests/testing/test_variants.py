@@ -140,3 +140,12 @@ def test_lists_that_stay_are_left_alone():
     assert [[x.shape for x in made] for _, (made,) in lists((xs,), ["xs"], same_length=True)] == [[(3,), (3,)], [(2,), (4,)]]
     assert list(lists((xs,), ["xs"], {"xs"})) == []
     assert list(lists(([1, 2],), ["xs"])) == []
+
+
+def test_a_permutation_of_numbers_stays_one():
+    order = np.array([2, 0, 3, 1])
+    made = [x for _, (x, *_) in (*values((order, 1.0)), *sizes((order,)), *sizes((order, np.ones(4)))) if x.ndim]
+    assert {x.size for x in made} == {0, 1, 4, 5, 67}
+    assert all(sorted(x.tolist()) == list(range(x.size)) for x in made)
+    assert {x.dtype for x in made} == {order.dtype}
+    assert any((x == 0).all() for _, (x,) in values((np.array([2, 0, 3]),)))

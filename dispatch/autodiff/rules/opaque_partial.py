@@ -64,7 +64,7 @@ def _made(op: OpOverload, partials: dict[str, Any], opacity: Opacity) -> OpOverl
 
     def fake(by: str, rest: Any, reads: Any) -> Any:
         shape = reduce(add, reads).shape  # of fakes, whose lengths may be symbols
-        return np.zeros_like(reads[0], shape=shape, dtype=_dtype(reads))
+        return np.zeros_like(reads[0], shape=shape, dtype=_dtype(reads), order="C")
 
     schema = "(str by, Any rest, Tensor[] reads) -> Tensor"
     made = make(op, WORD, schema, kernel, fake, f"The partial derivatives of {op.name}, called as one operator.")

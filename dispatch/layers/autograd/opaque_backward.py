@@ -115,7 +115,7 @@ def _made(op: OpOverload, rule: Rule) -> OpOverload:
 
     def fake(rest: Any, grads: Any, kept: Any, residual: Any, leading: int) -> Any:
         batch = tuple(grads[0].shape[:leading])
-        return [np.zeros_like(grads[0], shape=(*batch, *shape), dtype=dtype) for shape, dtype in rest["layouts"]]
+        return [np.zeros_like(grads[0], shape=(*batch, *shape), dtype=dtype, order="C") for shape, dtype in rest["layouts"]]
 
     made = make(named, WORD, SCHEMA, kernel, fake, f"The backward of {named.name}, called as one operator.")
     if rule.batched or rule.opacity.declared:  # a loop that nobody asked for warns

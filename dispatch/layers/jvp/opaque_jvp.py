@@ -72,7 +72,8 @@ def _made(op: OpOverload, rule: UserRule) -> OpOverload:
 
     def fake(rest: Any, tangents: Any, arrays: Any, residual: Any) -> Any:
         outputs, _ = together(arrays, *rest["arrays"])
-        return [zeros(layout, x) for x in leaves(outputs) if (layout := inexact_layout(x)) is not None]
+        found = [(x, layout) for x in leaves(outputs) if (layout := inexact_layout(x)) is not None]
+        return [np.zeros_like(x, dtype=dtype, shape=shape, order="C") for x, (shape, dtype) in found]
 
     made = make(named, WORD, SCHEMA, kernel, fake, f"The jvp rule of {named.name}, called as one operator.")
     if rule.opacity.declared:  # a loop that nobody asked for warns

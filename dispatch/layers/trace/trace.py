@@ -102,9 +102,9 @@ class Trace:
             found = self._constants[id(x)] = Constant(x, seen, self.lift(x), node)
         return found.value, found.node
 
-    def captured(self) -> list[tuple[Any, Node]]:
-        """Return the arrays that became constants, each with its node."""
-        return [(found.array, found.node) for found in self._constants.values()]
+    def captured(self) -> list[Constant]:
+        """Return the arrays that became constants, each with its value and node."""
+        return list(self._constants.values())
 
     taken = taken
 

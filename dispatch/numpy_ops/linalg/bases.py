@@ -8,6 +8,17 @@ space that they span has a derivative, such as of the projector `u2 u2^H`; with 
     a = q1 r             -q2 G^H q1 inv(r)^H
 
 A loss that changes while they turn has none. `u2^H G` is then not Hermitian, and `not_turning` raises by name.
+
+`qr` with `mode="raw"` gives R, and of the reflections `1 - tau v v^H` whose product Q is the vectors v, below the diagonal, and tau. With
+v the columns of a unit lower l, the first columns q of Q are `1 - l t l1^H` (G. Ballard et al., "Reconstructing Householder vectors from
+tall-skinny QR", 2015), so that `1 - q = l u` without pivots, and tau is the diagonal of u. With L and U the gradients of l and u,
+
+    l1 u = 1 - q1, l2 u = -q2     G2 = -L2 inv(u)^H,  G1 = -inv(l1)^H (strict lower part of l1^H L1
+                                       + upper part of (U - l2^H L2 inv(u)^H) u^H) inv(u)^H
+
+is the gradient of q, and from there it is that of `qr`. Of a square matrix the last v has nothing below the diagonal, and the last tau
+is 0 where values are real: 1 is added to that of u, which changes no derivative. Another tau is 0 where a column is 0 below the diagonal,
+and there R jumps to the other sign: the gradient is NumPy's error of a singular matrix, as that of `qr` of dependent columns is.
 """
 
 from typing import Any
@@ -20,18 +31,20 @@ from ...errors import GradientError
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
 from ...operators.prims import define
+from ...operators.registry import ops
 from ...symbolic import guesses, smaller
 from .. import numpy_functions
+from ..diagonals import diagonal_matrix, eye, tril, triu
 from ..families import complete, composite, in_front, row
 from ..indexing import getitem
 from ..numpy_functions import SPELLED
-from ..pointwise import absolute, divide, multiply, subtract
+from ..pointwise import absolute, add, divide, multiply, negative, subtract
 from ..pointwise_more import copysign
 from ..result_layouts import fake_like
 from ..row_arguments import as_value
-from ..shape import expand_dims, swapaxes
+from ..shape import concatenate, expand_dims, swapaxes
 from ..sorting import argsort, sort, take_along_axis
-from .decompositions import eigh, eigvalsh, qr, qr_pullback, svd, svd_pullback, svdvals
+from .decompositions import eigh, eigvalsh, qr, qr_pullback, svd, svd_pullback, svdvals, tall_qr
 from .matmul import adjoint, matmul
 from .solve import solve
 from .stacked import fake_stack, of_matrices, result_dtypes
@@ -156,12 +169,55 @@ def _batched_raw(info: Any, in_dims: Any, a: Any) -> Any:
     return raw_qr(a), (0, 0)
 
 
-# R and the reflections that Q is the product of, and their scales. Nobody differentiates these.
+def _raw_pullback(g: Any, a: Any, out: Any) -> Any:
+    (g_found, g_scales), (found, _), (m, n) = g, out, a.shape[-2:]
+    k = smaller(m, n)
+    square = a if m >= n else getitem(a, (Ellipsis, slice(m)))
+    q, r = tall_qr(square)
+    g_r = None if g_found is None else triu(getitem(g_found, (Ellipsis, slice(k), slice(k))))
+    g_q = _of_reflections(_first(g_found, k), g_scales, q, _first(found, k))
+    if m >= n:
+        return qr_pullback((g_q, g_r), (q, r))
+    if g_found is None:
+        behind = ops.np.zeros_like(_last(a, m))
+    else:  # the columns behind the square are q^H a
+        g_behind = _last(g_found, m)
+        g_q = add(g_q, matmul(_last(a, m), adjoint(g_behind)))
+        behind = matmul(q, g_behind)
+    return concatenate([qr_pullback((g_q, g_r), (q, r)), behind], -1)
+
+
+def _of_reflections(g_found: Any, g_scales: Any, q: Any, found: Any) -> Any:
+    """Return the gradient by q of the lower triangle of reflections and of their scales: the pullback of `1 - q = l u`."""
+    m, k = q.shape[-2:]
+    top, rest = (Ellipsis, slice(k), slice(None)), (Ellipsis, slice(k, None), slice(None))
+    one = eye(k, None, 0, q.dtype)
+    lower = add(tril(getitem(found, top), -1), one)
+    upper = triu(solve(lower, subtract(one, getitem(q, top))))
+    if m == k:
+        upper = add(upper, diagonal_matrix(ops.np.astype(ops.np.equal(ops.np.arange(1, k + 1), k), q.dtype)))
+    by_upper = None if g_scales is None else diagonal_matrix(g_scales)
+    inner, found_rest = None, None
+    if g_found is not None:
+        inner = tril(matmul(adjoint(lower), tril(getitem(g_found, top), -1)), -1)
+        found_rest = adjoint(solve(upper, adjoint(getitem(g_found, rest))))
+        part = negative(triu(matmul(adjoint(getitem(found, rest)), found_rest)))
+        by_upper = part if by_upper is None else add(by_upper, part)
+    part = triu(matmul(by_upper, adjoint(upper)))
+    inner = part if inner is None else add(inner, part)
+    found_top = adjoint(solve(upper, adjoint(solve(adjoint(lower), inner))))
+    if found_rest is None:
+        found_rest = ops.np.zeros_like(getitem(q, rest))
+    return negative(concatenate([found_top, found_rest], -2))
+
+
+# R and the reflections that Q is the product of, and their scales.
 raw_qr = row(
     "linalg_raw_qr(Tensor a) -> (Tensor, Tensor)",
     numpy=_raw,
     fake=_fake_raw,
     vmap=_batched_raw,
+    autograd=pullbacks(a=_raw_pullback),
 )
 
 # -- NumPy's functions ---------------------------------------------------------------------------------------------------------

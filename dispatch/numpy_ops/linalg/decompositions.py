@@ -165,9 +165,21 @@ svd = of_matrices(
 complete(svd, autograd=pullbacks(a=svd_pullback))
 
 
-def _svdvals_pullback(g: Any, a: Any) -> Any:
+def _svdvals_pulled(g: Any, a: Any) -> Any:
     u, _, vh = svd(a)
     return matmul(times_columns(u, g), vh)
+
+
+def _svdvals_pulled_in_place(g: Any, a: Any) -> Any:
+    u, s, vh = _NUMPY_SVD(a, full_matrices=False)
+    u = np.multiply(u, g if g.ndim == 1 else g[..., None, :], out=u if g.dtype == s.dtype else None)
+    return np.matmul(u, vh)
+
+
+# The gradient as one call: u is nobody else's and is written into, and behind LAPACK each line of Python is out of the caches.
+svdvals_pulled = composite(
+    "linalg_svdvals_pulled(Tensor g, Tensor a) -> Tensor", _svdvals_pulled, numpy=_svdvals_pulled_in_place
+)
 
 
 svdvals = of_matrices(
@@ -176,7 +188,7 @@ svdvals = of_matrices(
     lambda m, n: [(smaller(m, n),)],
     square=False,
 )
-complete(svdvals, autograd=pullbacks(a=_svdvals_pullback))
+complete(svdvals, autograd=pullbacks(a=lambda g, a: svdvals_pulled(g, a)))
 
 # -- QR --------------------------------------------------------------------------------------------------------------------
 

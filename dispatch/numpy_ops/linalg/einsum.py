@@ -21,13 +21,13 @@ from ...layers.jvp import pushforwards
 from ...operators.prims import astype, broadcast_to, moveaxis, stack
 from ...symbolic import SymInt, agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
-from ..families import composite, undispatched
+from ..families import composite, linear, undispatched
 from ..indexing import as_number, getitem
 from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
-from ..shape import copy, reshape, transpose
-from .matmul import dot, matmul
+from ..shape import copy, expand_dims, reshape, transpose
+from .matmul import adjoint, dot, matmul
 
 Shape = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -242,22 +242,44 @@ einsum: OpOverload = composite(
 # -- cases of it -----------------------------------------------------------------------------------------------------------
 
 
-def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
-    x, y = [a if hasattr(a, "dtype") else np.asarray(a) for a in (x, y)]
+def _matched(x: Shape, y: Shape, axes: Any) -> tuple[Shape, Shape, Shape, Shape]:
+    """Return the axes of two shapes that a product sums over, and those that it leaves."""
     if isinstance(axes, INTEGERS):
-        of_x, of_y = tuple(range(len(x.shape) - axes, len(x.shape))), tuple(range(axes))
+        of_x, of_y = tuple(range(len(x) - axes, len(x))), tuple(range(axes))
     else:
         of_x, of_y = [(i,) if isinstance(i, INTEGERS) else tuple(i) for i in axes]
-    if len(of_x) != len(of_y) or not all(agree(x.shape[i], y.shape[j]) for i, j in zip(of_x, of_y, strict=True)):
-        np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises NumPy's own error
-    of_x, of_y = normalize_axis_tuple(of_x, len(x.shape)), normalize_axis_tuple(of_y, len(y.shape))
-    rows = [i for i in range(len(x.shape)) if i not in of_x]
-    columns = [i for i in range(len(y.shape)) if i not in of_y]
-    n = prod([x.shape[i] for i in of_x])
+    if len(of_x) != len(of_y) or not all([agree(x[i], y[j]) for i, j in zip(of_x, of_y, strict=True)]):
+        np.tensordot(np.broadcast_to(0.0, guesses(x)), np.broadcast_to(0.0, guesses(y)), axes)  # raises NumPy's own error
+    of_x, of_y = normalize_axis_tuple(of_x, len(x)), normalize_axis_tuple(of_y, len(y))
+    rows, columns = [tuple([i for i in range(len(a)) if i not in of_a]) for a, of_a in ((x, of_x), (y, of_y))]
+    return of_x, of_y, rows, columns
+
+
+def _as_matrix(x: Any, rows: Shape, columns: Shape) -> Any:
+    shape = x.shape
+    return reshape(transpose(x, (*rows, *columns)), (prod([shape[i] for i in rows]), prod([shape[i] for i in columns])))
+
+
+def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+    x, y = [a if hasattr(a, "dtype") else np.asarray(a) for a in (x, y)]
+    of_x, of_y, rows, columns = _matched(x.shape, y.shape, axes)
     shape = (*[x.shape[i] for i in rows], *[y.shape[i] for i in columns])
-    x = reshape(transpose(x, (*rows, *of_x)), (prod([x.shape[i] for i in rows]), n))
-    y = reshape(transpose(y, (*of_y, *columns)), (n, prod([y.shape[i] for i in columns])))
-    return reshape(dot(x, y), shape)
+    return reshape(dot(_as_matrix(x, rows, of_x), _as_matrix(y, of_y, columns)), shape)
+
+
+def _tensordot_pullback(g: Any, x_shape: Shape, other: Any, axes: Any, *, first: bool) -> Any:
+    """Return the gradient of a product in one of its arrays: that of the matrices, as this array lies."""
+    other = conjugated(other if hasattr(other, "dtype") else np.asarray(other))
+    if first:
+        of_x, of_y, rows, columns = _matched(x_shape, other.shape, axes)
+        g = reshape(g, (prod([x_shape[i] for i in rows]), prod([other.shape[i] for i in columns])))
+        found, order = (matmul if columns else multiply)(g, _as_matrix(other, columns, of_y)), (*rows, *of_x)
+    else:
+        of_y, of_x, columns, rows = _matched(other.shape, x_shape, axes)
+        g = reshape(g, (prod([other.shape[i] for i in columns]), prod([x_shape[i] for i in rows])))
+        found, order = (matmul if columns else multiply)(_as_matrix(other, of_y, columns), g), (*of_x, *rows)
+    found = reshape(found, tuple([x_shape[i] for i in order]))
+    return transpose(found, tuple([order.index(i) for i in range(len(order))]))
 
 
 def _inner(x: Any, y: Any) -> Any:
@@ -333,12 +355,57 @@ def _multi_dot(arrays: Any) -> Any:
     return einsum(",".join(letters) + "->" + ends, list(arrays))
 
 
+def _multi_dot_pullback(g: Any, arrays: Any, arrays_needed: Any) -> list[Any]:
+    shapes = [x.shape for x in arrays]
+    matrices = [x if len(x.shape) == 2 else reshape(x, (-1, 1) if i else (1, -1)) for i, x in enumerate(arrays)]
+    g = reshape(g, (matrices[0].shape[0], matrices[-1].shape[1]))
+    turned = [adjoint(x) for x in matrices]
+    found = [
+        multi_dot([*turned[:i][::-1], g, *turned[i + 1 :][::-1]]) if needed else None for i, needed in enumerate(arrays_needed)
+    ]
+    return [x if x is None or len(shape) == 2 else reshape(x, shape) for x, shape in zip(found, shapes, strict=True)]
+
+
+def _multi_dot_pushforward(t: Any, arrays: Any, arrays_needed: Any) -> Any:
+    """Return the sum of the products with one array's tangent in its place."""
+    moved = [i for i, needed in enumerate(arrays_needed) if needed]
+    return reduce(add, [multi_dot([*arrays[:i], t[i], *arrays[i + 1 :]]) for i in moved])
+
+
 def _ndim(x: Any) -> int:
     return len(getattr(x, "shape", ()))
 
 
-tensordot = composite("tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor", _tensordot, numpy=np.tensordot)
-inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner, numpy=np.inner, laid_out=True)
+tensordot = composite(
+    "tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor",
+    _tensordot,
+    numpy=undispatched(np.tensordot),
+    autograd=pullbacks(
+        x=lambda g, x_shape, y, axes: _tensordot_pullback(g, x_shape, y, axes, first=True),
+        y=lambda g, x, y_shape, axes: _tensordot_pullback(g, y_shape, x, axes, first=False),
+    ),
+    jvp=linear("x", "y"),
+)
+
+
+def _inner_pullback(g: Any, x_shape: Shape, other: Any, *, first: bool) -> Any:
+    ndim = _ndim(other)
+    if not x_shape or not ndim or len(x_shape) == ndim == 1:
+        return multiply(g, conjugated(other))
+    return _tensordot_pullback(g, x_shape, other, ((-1,), (-1,)), first=first)
+
+
+inner = composite(
+    "inner(Tensor x, Tensor y) -> Tensor",
+    _inner,
+    numpy=undispatched(np.inner),
+    laid_out=True,
+    autograd=pullbacks(
+        x=lambda g, x_shape, y: _inner_pullback(g, x_shape, y, first=True),
+        y=lambda g, x, y_shape: _inner_pullback(g, y_shape, x, first=False),
+    ),
+    jvp=linear("x", "y"),
+)
 outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer, numpy=np.outer)
 vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot, numpy=np.vdot)
 vecdot = composite(
@@ -346,6 +413,12 @@ vecdot = composite(
     _vecdot,
     numpy=lambda x, y, axis: np.vecdot(x, y, axis=axis),  # type: ignore[call-overload]
     laid_out=True,
+    closed_for=lambda x, y, axis: axis == -1,
+    autograd=pullbacks(
+        x=lambda g, y: multiply(expand_dims(conjugated(g), -1), y),
+        y=lambda g, x: multiply(expand_dims(g, -1), x),
+    ),
+    jvp=pushforwards(x=lambda t, y: vecdot(t, y), y=lambda t, x: vecdot(x, t)),
 )
 kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron, numpy=np.kron, laid_out=True)
 cross = composite(
@@ -354,4 +427,12 @@ cross = composite(
     numpy=np.cross,
     laid_out=_cross_laid_out,
 )
-multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot, numpy=np.linalg.multi_dot, laid_out=True)
+multi_dot = composite(
+    "linalg_multi_dot(Tensor[] arrays) -> Tensor",
+    _multi_dot,
+    numpy=undispatched(np.linalg.multi_dot),
+    laid_out=True,
+    closed_for=lambda arrays: len(arrays) > 2,
+    autograd=pullbacks(arrays=_multi_dot_pullback),
+    jvp=pushforwards(arrays=_multi_dot_pushforward),
+)

@@ -6,7 +6,7 @@ from samples import definite, maker
 
 import dispatch
 from dispatch import make_fx, vmap
-from dispatch.errors import GradientError, NoRuleError
+from dispatch.errors import GradientError
 
 la = np.linalg
 X = maker("f8")((4, 2)) + np.eye(4, 2)
@@ -55,13 +55,50 @@ def test_vectors_that_are_determined_have_their_derivative(name):
     np.testing.assert_allclose(found, dispatch.grad(lambda x: np.sum(reduced(x) ** 3))(x), atol=1e-12)
 
 
-def test_what_lapack_computes_is_a_value_without_a_derivative():
-    x = dispatch.tensor(X, requires_grad=True)
-    found, scales = la.qr(x, mode="raw")
-    for made, expected in zip((found, scales), la.qr(X, mode="raw"), strict=True):
+SHAPES_OF_RAW = [(4, 3), (3, 3), (2, 4), (1, 1), (3, 1), (1, 3), (5, 2), (2, 4, 3)]
+
+
+def central(f, x, step=1e-6):
+    """The gradient by differences, along the real axis and the imaginary one."""
+    found = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        for unit in (1, 1j) if x.dtype.kind == "c" else (1,):
+            change = np.zeros_like(x)
+            change[i] = step * unit
+            found[i] += unit * (f(x + change) - f(x - change)) / (2 * step)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+@pytest.mark.parametrize("shape", SHAPES_OF_RAW)
+def test_the_reflections_of_lapack_have_their_derivative(shape, dtype):
+    make = maker(dtype)
+    x = make(shape) * 1.0 + np.eye(*shape[-2:]) * 3 + np.arange(shape[-1])
+    results = la.qr(x, "raw")
+    weights = [make(result.shape) + i for i, result in enumerate(results)]
+    taped = la.qr(dispatch.tensor(x, requires_grad=True), mode="raw")
+    for made, expected in zip(taped, results, strict=True):
         np.testing.assert_array_equal(dispatch.detach(made), expected)
-    with pytest.raises(NoRuleError, match="a gradient was asked of np::linalg_raw_qr, which has no derivative"):
-        np.sum(found).backward()
+    for chosen in ([0], [1], [0, 1]):
+
+        def loss(x, chosen=chosen):
+            results = la.qr(x, "raw")
+            return sum([np.sum(np.real(np.conj(weights[i]) * results[i])) for i in chosen])
+
+        gradient = dispatch.grad(loss)(x)
+        np.testing.assert_allclose(gradient, central(loss, x), atol=1e-6, rtol=1e-6)
+        t = np.random.default_rng(1).normal(size=shape).astype(dtype)
+        np.testing.assert_allclose(dispatch.jvp(loss, (x,), (t,))[1], np.sum(np.real(np.conj(gradient) * t)), atol=1e-9)
+        np.testing.assert_allclose(vmap(dispatch.grad(loss))(x[None])[0], gradient, atol=1e-12)
+        if dtype == "f8":
+            slope = lambda x: np.sum(dispatch.grad(loss)(x) * t)  # noqa: B023
+            np.testing.assert_allclose(dispatch.grad(slope)(x), central(slope, x), atol=2e-5, rtol=1e-5)
+
+
+def test_reflections_that_jump_have_no_derivative():
+    x = np.triu(X[:3, :3])
+    with pytest.raises(la.LinAlgError, match=r"Singular matrix\n.*\n.*in the backward of np::linalg_raw_qr"):
+        dispatch.grad(lambda x: np.sum(la.qr(x, "raw")[0]))(x)
 
 
 @pytest.mark.parametrize("old", ["full", "f", "economic", "e"])
