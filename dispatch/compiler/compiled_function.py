@@ -27,8 +27,10 @@ from ..errors import (
     UnsupportedError,
     check_flag,
     check_function,
+    check_word,
     did_you_mean,
     kind_of,
+    shown,
 )
 from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, pieces_of, replay
@@ -469,8 +471,7 @@ def compile(  # noqa: A001  torch's name
     if type(verify) is not int or verify < 0:
         given = verify if type(verify) is int else kind_of(verify)
         raise DefinitionError(f"compile: verify is a number of calls, 0 for none, and was given as {given}.")
-    if captured not in ("inputs", "compared", "constant"):
-        raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
+    check_word(captured, "compile: captured", ("inputs", "compared", "constant"), DefinitionError)
     if not (cache_dir is None or isinstance(cache_dir, (str, os.PathLike))):
         raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
     if cache_dir is not None and os.path.exists(cache_dir) and not os.path.isdir(cache_dir):
@@ -480,7 +481,7 @@ def compile(  # noqa: A001  torch's name
         given = kind_of(static_argnames)
         raise DefinitionError(f"compile: static_argnames has names of arguments, 'n' say, and {given} was given.")
     if workers is not None and (type(workers) is not int or workers < 1):
-        raise DefinitionError(f"compile: workers is a number of threads, 1 or more, and was given as {workers!r}.")
+        raise DefinitionError(f"compile: workers is a number of threads, 1 or more, and was given as {shown(workers)}.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
     _check_static(f, static)
     options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)
