@@ -94,7 +94,8 @@ def is_repeatable(graph: Graph, aliases: AliasAnalysis | None = None) -> bool:
     A custom operator's kernel is not looked into: it may do something else than to return values. `aliases` is an analysis
     with inputs apart, where there is one already.
     """
-    if not all([op is None or op.schema.namespace in ("np", "error_state") for op in {node.op for node in graph.nodes}]):
+    known = "np", "error_state", "generator"  # what is drawn is put back
+    if not all([op is None or op.schema.namespace in known for op in {node.op for node in graph.nodes}]):
         return False
     aliases = AliasAnalysis(graph, apart=True) if aliases is None else aliases
     inputs = {aliases.of(x) for x in nodes_in(graph.inputs)}

@@ -8,13 +8,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
 from ..core.source import Line
 from ..core.wrong_attributes import Attributes
-from ..errors import GraphError, kind_of
+from ..core.wrong_calls import clear
+from ..errors import GraphError, check_word, kind_of
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
 
@@ -94,10 +95,12 @@ class Body(Attributes):
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
+    @clear
     def users(self, node: Node) -> list[Node]:
         """Return the nodes that take a node as an argument, in order. The outputs of the graph are not among them."""
         return [other for other in self.nodes if node in nodes_in(other.args)]
 
+    @clear
     def find_nodes(self, *, op: OpOverload | str | None = None, kind: Kind | None = None) -> list[Node]:
         """Return the nodes of a kind, or the calls of an operator, which may be given by name.
 
@@ -108,12 +111,17 @@ class Body(Attributes):
         >>> graph.find_nodes(op="np::sin"), graph.find_nodes(kind="placeholder")
         ([sin, sin_1], [x])
         """
+        if kind is not None:
+            check_word(kind, "find_nodes: kind", get_args(Kind), GraphError)
+        if op is not None and not isinstance(op, (str, OpOverload)):
+            raise GraphError(f"find_nodes: op is an operator or its name, 'np::sin' say, and was given {kind_of(op)}.")
         found = self.nodes if kind is None else [node for node in self.nodes if node.kind == kind]
         if op is None:
             return list(found)
         name = op if isinstance(op, str) else op.name
         return [node for node in found if node.op is not None and node.op.name == name]
 
+    @clear
     @contextmanager
     def inserting_before(self, node: Node) -> Iterator[None]:
         """Return a `with` block that inserts new nodes right before a node.
@@ -130,6 +138,7 @@ class Body(Attributes):
         finally:
             self._before = outer
 
+    @clear
     def replace_all_uses_with(self, node: Node, other: Any) -> list[Node]:
         """Replace a node by another node or a plain value: in arguments, in outputs, and where sizes are read.
 
@@ -140,6 +149,7 @@ class Body(Attributes):
         list of Node
             The nodes whose arguments changed.
         """
+        self._place(node)
 
         def instead(x: Any) -> Any:
             return other if x is node else x
@@ -151,6 +161,7 @@ class Body(Attributes):
         self.symbols = {name: (instead(of), axis) for name, (of, axis) in self.symbols.items()}
         return changed
 
+    @clear
     def erase_node(self, node: Node) -> None:
         """Remove a node from the graph.
 
@@ -212,11 +223,15 @@ class Body(Attributes):
         self.constants = constants
 
     def _place(self, node: Node) -> int:
+        given: object = node
+        if not isinstance(given, Node):
+            raise GraphError(f"a node of the graph is asked for, one of graph.nodes, and {kind_of(given)} was given.")
         try:
             return self.nodes.index(node)
         except ValueError:
             raise GraphError(f"the node {node!r} is none of this graph.") from None
 
+    @clear
     def copy(self) -> Self:
         """Return a copy with new nodes of the same names. Arrays and other values are shared."""
         new = type(self)()
@@ -280,6 +295,7 @@ class Body(Attributes):
         self._finish(new, stands)
         return new
 
+    @clear
     def lint(self) -> None:
         """Check that the graph is consistent.
 
