@@ -327,21 +327,20 @@ def faults(body: Body) -> Iterator[str]:
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
     for node in body.nodes:
         name = node.name
-        what = f"node {name!r}"
         if node in before:
-            yield f"{what} stands in it twice"
+            yield f"node {name!r} stands in it twice"
         elif name in names:
             yield f"two nodes are named {name!r}"
         if not name.isidentifier() or keyword.iskeyword(name):
-            yield f"{what} has no name that Python could write"
+            yield f"node {name!r} has no name that Python could write"
         for other in nodes_in(node.args):
             if other not in before:
                 where = "comes after it" if other in everything else "is not in the graph"
-                yield f"{what} is made of {other.name!r}, which {where}"
+                yield f"node {name!r} is made of {other.name!r}, which {where}"
         if fault := _fault_of(body, node):
-            yield f"{what} {fault}"
+            yield f"node {name!r} {fault}"
         if node.kind == "placeholder" and node not in inputs:
-            yield f"{what} is a placeholder, and no input"
+            yield f"node {name!r} is a placeholder, and no input"
         before.add(node)
         names.add(name)
     constants = {node.name for node in body.nodes if node.kind == "constant"}
