@@ -105,6 +105,8 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
             x, term = _pair(x, term, y, other, set(result).union(*[later for _, later in (*waiting, *taken)]))
         waiting.append((x, term))
     x, term = _summed(*waiting[0], set(result))
+    if len(operands) > 1 and not optimize and len(result) == len(sizes) and x.dtype.kind in "fc":
+        x = add(x, 0.0)  # which NumPy adds each product to, so that none is -0.0
     if not term:
         return without_axes(x)
     return x if term == result else transpose(x, tuple([term.index(letter) for letter in result]))

@@ -129,3 +129,13 @@ def test_a_batch_that_is_scaled_has_the_slope_of_a_product_at_a_factor_of_zero()
         np.testing.assert_array_equal(found[0], [[0.0, 0.0], [2.0, 2.0]])
         np.testing.assert_array_equal(found[1], [3.0, 7.0])
     np.testing.assert_array_equal(dispatch.vmap(lambda x, s: dispatch.jvp(f, (x, s), (x, s))[1])(x, s), [0.0, 28.0])
+
+
+@pytest.mark.parametrize("text", ["i,j->ij", "i,j->ji", "i,i->i", "i,j,k->kij"])
+def test_a_product_without_sums_is_never_a_negative_zero(text: str) -> None:
+    x = np.array([-1.5, -0.0, 2.0])
+    f = lambda x: np.einsum(text, *[x] * (text.count(",") + 1))
+    expected = f(x)
+    assert not np.signbit(expected[expected == 0]).any()  # NumPy adds each to 0.0
+    for found in (dispatch.jvp(f, (x,), (x,))[0], dispatch.vmap(f)(np.stack([x, x]))[0], dispatch.make_fx(dispatch.vmap(f))(x[None])(x[None])[0]):
+        assert found.tobytes() == expected.tobytes()
