@@ -7,6 +7,7 @@ dtypes, never values; the operator and the argument are also in the fields `oper
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import index
 from threading import local
 from typing import NoReturn
 
@@ -258,6 +259,18 @@ def kind_of(x: object) -> str:
     return f"{'an' if vowel or name == 'ndarray' else 'a'} {name}"
 
 
+def shown(x: object) -> str:
+    """Return a value that a caller gave, as a message may show it: a number, a short text or None; of others the type.
+
+    Examples
+    --------
+    >>> shown(3), shown("fast"), shown([1.0, 2.0])
+    ('3', "'fast'", 'a list')
+    """
+    plain = x is None or type(x) in (bool, int, float, complex) or (isinstance(x, (str, bytes)) and len(x) <= 40)
+    return repr(x) if plain else kind_of(x)
+
+
 def check_function(f: object, who: str, error: type[DispatchError] = ArgumentError, call: str = "(f)(x)") -> None:
     """Refuse what cannot be called, where a transform takes a function: often what the function returned.
 
@@ -280,6 +293,38 @@ def check_flag(value: object, name: str) -> bool:
     if type(value).__name__ in ("bool", "bool_"):  # NumPy's, which this module does not import
         return bool(value)
     raise ArgumentError(f"{name} is True or False, and was given {kind_of(value)}.")
+
+
+def check_int(value: object, name: str, error: type[DispatchError] = ArgumentError) -> int:
+    """Return an int, NumPy's also, and refuse what is none: a fraction is not cut.
+
+    Examples
+    --------
+    >>> check_int(2.5, "new_size: hint")
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: new_size: hint is an int, and was given 2.5.
+    """
+    try:
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise error(f"{name} is an int, and was given {shown(value)}.")
+
+
+def check_word(value: object, name: str, known: Iterable[str], error: type[DispatchError] = ArgumentError) -> None:
+    """Refuse what is none of the words that an option may be.
+
+    Examples
+    --------
+    >>> check_word("fst", "compile: mode", ("exact", "fast"))
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: compile: mode is 'exact' or 'fast', and was given as 'fst'. Did you mean 'fast'?
+    """
+    *most, last = known = tuple(known)
+    if not isinstance(value, str) or value not in known:
+        near = did_you_mean(value, known) if isinstance(value, str) else ""
+        given = shown(value) if not isinstance(value, str) else repr(value[:40])
+        raise error(f"{name} is {', '.join(map(repr, most))} or {last!r}, and was given as {given}.{near}")
 
 
 def __getattr__(name: str) -> NoReturn:

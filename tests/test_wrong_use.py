@@ -18,6 +18,7 @@ from dispatch.errors import DispatchError
 A = np.arange(1.0, 4.0)
 SECRET = np.full(3, 87123.0)
 _numbers = itertools.count()
+SHARED = "Give arrays of one length, or None in in_dims for what all items share."
 INSIDES = re.compile(r"0x[0-9a-f]{6}|<function|<lambda>|object at|\b_\w+\(|vectorcall|OpOverload|KernelTable|NoneType|__main__|/dispatch/|\.pyx|87123")
 
 
@@ -269,4 +270,4 @@ SIZES = [
 
 @pytest.mark.parametrize(("call", "message"), [case[1:] for case in SIZES], ids=[case[0] for case in SIZES])
 def test_mapped_sizes_that_differ(call, message):
-    assert said(call, ValueError) == f"vmap: the mapped axes differ in length: {message}"
+    assert said(call, ValueError) == f"vmap: the mapped axes differ in length: {message} {SHARED}"

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import check_takes, clear
 from ..errors import GradientError, check_function, kind_of
 from ..layers.autograd import TrackedTensor, protect, protect_argument, run_backward
 from ..layers.derivatives import zeros
@@ -71,7 +71,11 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     moves = fitted(tangents, primals, layouts, "jvp", NAMES)
     with Level("jvp") as level:
         inside = unflatten(primals, list(map(dual, leaves, moves, repeat(level))))
-        result, aux = result_and_aux(unrecorded(f(*inside), level), has_aux)
+        try:
+            result, aux = result_and_aux(unrecorded(f(*inside), level), has_aux)
+        except TypeError:
+            check_takes("jvp", f, primals)
+            raise
         moved = list(map(_moved, flattened(result), repeat(level)))
         out, tangent = left(result, level), unflatten(result, moved)
         aux = left(aux, level) if has_aux else None

@@ -13,11 +13,11 @@ import numpy as np
 from ..core import Level, Tensor, check_open
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
-from ..core.wrong_calls import clear
-from ..errors import BatchingError, ConversionError, GradientError, check_function, kind_of
+from ..core.wrong_calls import check_takes, clear
+from ..errors import BatchingError, ConversionError, GradientError, check_flag, check_function, check_word, kind_of
 from ..layers.autograd import Leaf, run_backward
 from ..layers.derivatives import Layout, zeros
-from ..layers.vmap import vmap
+from ..layers.vmap import RANDOMNESS, vmap
 from ..operators.prims import stack
 from ..operators.registry import ops
 from .argnums import Argnums, Arguments, checked_argnums
@@ -141,6 +141,7 @@ def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk
     """What `jacrev` makes, under the name of a transform."""
     check_function(f, who, GradientError)
     asked, alone = checked_argnums(who, argnums)
+    check_flag(has_aux, f"{who}: has_aux")
     if chunk_size is not None and not (isinstance(chunk_size, (int, np.integer)) and chunk_size > 0):
         given = chunk_size if isinstance(chunk_size, (int, np.integer)) else kind_of(chunk_size)
         raise GradientError(f"{who}: chunk_size is {given}. It is the number of rows in one batch, 1 or more; None for all.")
@@ -149,7 +150,11 @@ def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk
     def jacobian(*args: Any, **keywords: Any) -> Any:
         with Level(who) as level:
             taped = TapedArguments(who, level, f, asked, alone, args, keywords)
-            result, aux = result_and_aux(f(*taped.args, **taped.keywords), has_aux)
+            try:
+                result, aux = result_and_aux(f(*taped.args, **taped.keywords), has_aux)
+            except TypeError:
+                check_takes(who, f, args, keywords)
+                raise
             leaves = flattened(result)
             layouts, edges = layouts_of(leaves, result, who, real=True), edges_at(leaves, level)
             begun = [None if edge is None else layout for edge, layout in zip(edges, layouts, strict=True)]
@@ -219,6 +224,8 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
     """What `jacfwd` makes, under the name of a transform."""
     check_function(f, who, GradientError)
     asked, alone = checked_argnums(who, argnums)
+    check_flag(has_aux, f"{who}: has_aux")
+    check_word(randomness, f"{who}: randomness", RANDOMNESS, BatchingError)
 
     @wraps(f)
     def jacobian(*args: Any, **keywords: Any) -> Any:
@@ -232,7 +239,11 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
             with Level(who) as level:
                 pairs = zip(given.leaves, given.given, strict=True)
                 inside, named = given.call_with([old if x is None else dual(x, next(moving), level) for x, old in pairs])
-                result, aux = result_and_aux(unrecorded(f(*inside, **named), level), has_aux)
+                try:
+                    result, aux = result_and_aux(unrecorded(f(*inside, **named), level), has_aux)
+                except TypeError:
+                    check_takes(who, f, args, keywords)
+                    raise
                 leaves = flattened(result)
                 moved = [tangent_at(x, level) for x in leaves]
                 seen[:] = result, layouts_of(leaves, result, who), [t is not None for t in moved], left(aux, level)

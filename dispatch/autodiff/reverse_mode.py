@@ -8,8 +8,8 @@ import numpy as np
 
 from ..core import Level, Reopened, Tensor, is_array
 from ..core.pytree import unflatten
-from ..core.wrong_calls import clear
-from ..errors import GradientError, check_function, kind_of
+from ..core.wrong_calls import check_takes, clear
+from ..errors import GradientError, check_flag, check_function, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
@@ -89,14 +89,21 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
 
 def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with_value: bool) -> Callable[..., Any]:
-    check_function(f, "value_and_grad" if with_value else "grad", GradientError)
-    asked, alone = checked_argnums("grad", argnums)
+    who = "value_and_grad" if with_value else "grad"
+    check_function(f, who, GradientError)
+    asked, alone = checked_argnums(who, argnums)
+    check_flag(has_aux, f"{who}: has_aux")
 
     @wraps(f)
     def gradient(*args: Any, **keywords: Any) -> Any:
         with Level("grad") as level:
-            taped = TapedArguments("grad", level, f, asked, alone, args, keywords)
-            value, aux = f(*taped.args, **taped.keywords), None
+            taped = TapedArguments(who, level, f, asked, alone, args, keywords)
+            aux = None
+            try:
+                value = f(*taped.args, **taped.keywords)
+            except TypeError:
+                check_takes(who, f, args, keywords)
+                raise
             if has_aux is not False:
                 value, aux = result_and_aux(value, has_aux)
                 aux = left(aux, level)
@@ -190,14 +197,21 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (array([ 3., 40.]), array([ 1., 20.]))
     """
     check_function(f, "vjp", GradientError, "(f, x)")
+    check_flag(has_aux, "vjp: has_aux")
     with Level("vjp") as level:
         taped = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {})
-        result, aux = result_and_aux(f(*taped.args), has_aux)
+        try:
+            result, aux = result_and_aux(f(*taped.args), has_aux)
+        except TypeError:
+            check_takes("vjp", f, primals)
+            raise
         leaves = flattened(result)
         layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)
         out, aux = left(result, level), left(aux, level) if has_aux else None
 
-    def pullback(*cotangents: Any) -> tuple[Any, ...]:
+    def pullback(*cotangents: Any, **names: Any) -> tuple[Any, ...]:
+        if names:
+            raise GradientError(f"vjp: the pullback takes one cotangent, by position, and {', '.join(names)} came by name.")
         if len(cotangents) != 1:
             what = "one of the structure of the result: a tuple for a tuple"
             given = f"{len(cotangents)} were" if cotangents else "none was"

@@ -27,8 +27,10 @@ from ..errors import (
     UnsupportedError,
     check_flag,
     check_function,
+    check_word,
     did_you_mean,
     kind_of,
+    shown,
 )
 from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, pieces_of, replay
@@ -40,6 +42,7 @@ from .entry_files import EntryFiles, Key, entry_text, head_of, key_of
 from .error_states import has_blocks, put_back
 from .explained import Explained, described
 from .fingerprint import Unkeyed
+from .generators import drawing, generators_in
 from .given import Given, argument_names, slot_of
 from .lowering import program
 from .pickled import found_again, found_by_name
@@ -159,17 +162,25 @@ class Compiled(Attributes, Caller):
         copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
         raised: Exception | None = None
         out = None
+        bits = [] if entry.traced is None else [rng.bit_generator for rng in generators_in(entry.traced.graph)]
+        before = [x.state for x in bits]
         try:
             out = self._f(*args, **keywords)
         except Exception as error:
             raised = error
+        after = [x.state for x in bits]  # each draws the same numbers again
+        for x, state in zip(bits, before, strict=True):
+            x.state = state
         try:
             with unheard() if raised is None else nullcontext():
                 made = run(*copies)
             expected = (out, [place.get() for place in places]) if places else out
             same = agree(made, expected) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
+            same = same and agree([x.state for x in bits], after)
         except Exception:
             same = raised is not None
+        for x, state in zip(bits, after, strict=True):
+            x.state = state
         if not same:
             entry.run, entry.reason = None, "its graph does not give what it gives"
             if self._fullgraph:
@@ -244,14 +255,15 @@ class Compiled(Attributes, Caller):
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
-        if loud(np) != (False,) or has_blocks(traced.graph) or traced.stores:
+        if loud(np) != (False,) or has_blocks(traced.graph) or traced.stores or generators_in(traced.graph):
             # an engine would neither raise nor call for floating-point errors, and its first run is held against the replay
             backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         for replayed in (run, *[piece.replayed for piece in pieces_of(run)]):
             if type(replayed) is Program:
                 replayed.workers = self._workers
-        return Entry(call, traced.conditions, traced, storing(put_back(traced.graph, run), traced.stores))
+        run = put_back(traced.graph, drawing(traced.graph, run))
+        return Entry(call, traced.conditions, traced, storing(run, traced.stores))
 
     def _warn(self, reason: str) -> None:
         """Warn once why calls run the function itself."""
@@ -345,7 +357,10 @@ def refused(f: Any, args: tuple[Any, ...], keywords: dict[str, Any], options: Op
 def said(error: Exception) -> str:
     """Return the message of an exception, with the line of user code that it went through last."""
     line = raised_at(error)
-    text = str(error) or type(error).__name__
+    try:
+        text = str(error) or type(error).__name__
+    except Exception as why:  # what stands for an object in the trace has no text
+        text = f"{type(error).__name__}: {why}"
     if line is None or line.place in text:
         return text
     return f"{line}: {text}"
@@ -456,8 +471,7 @@ def compile(  # noqa: A001  torch's name
     if type(verify) is not int or verify < 0:
         given = verify if type(verify) is int else kind_of(verify)
         raise DefinitionError(f"compile: verify is a number of calls, 0 for none, and was given as {given}.")
-    if captured not in ("inputs", "compared", "constant"):
-        raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
+    check_word(captured, "compile: captured", ("inputs", "compared", "constant"), DefinitionError)
     if not (cache_dir is None or isinstance(cache_dir, (str, os.PathLike))):
         raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
     if cache_dir is not None and os.path.exists(cache_dir) and not os.path.isdir(cache_dir):
@@ -467,7 +481,7 @@ def compile(  # noqa: A001  torch's name
         given = kind_of(static_argnames)
         raise DefinitionError(f"compile: static_argnames has names of arguments, 'n' say, and {given} was given.")
     if workers is not None and (type(workers) is not int or workers < 1):
-        raise DefinitionError(f"compile: workers is a number of threads, 1 or more, and was given as {workers!r}.")
+        raise DefinitionError(f"compile: workers is a number of threads, 1 or more, and was given as {shown(workers)}.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
     _check_static(f, static)
     options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)

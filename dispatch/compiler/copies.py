@@ -32,6 +32,7 @@ from ..layers.trace.number import plain
 from .conditions import EMPTY
 from .copied_functions import CopiedCachedProperty, CopiedFunction, CopiedMethod, CopiedModule, CopiedProperty
 from .error_states import TracedErrstate
+from .generators import TracedGenerator, seeded
 from .reached import (
     ABSTRACT,
     DESCRIPTORS,
@@ -46,7 +47,7 @@ from .reached import (
     slots_of,
 )
 from .stores import Place, stored
-from .trusted import REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
+from .trusted import DEFAULT_RNG, REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
 
 IMPORT = vars(builtins)["__import__"]
 STANDING: dict[type, type] = {
@@ -216,6 +217,7 @@ class Copies:
         self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
         guard = active_mode(TRACE)
+        self._mode = None if guard is None else guard.mode
         self._swapped: dict[int, Any] = {
             id(isinstance): self._isinstance,
             id(issubclass): self._issubclass,
@@ -223,7 +225,8 @@ class Copies:
             id(getattr): self._getattr,
             id(hasattr): self._hasattr,
             id(vars): self._vars,
-            id(np.errstate): functools.partial(TracedErrstate, None if guard is None else guard.mode),
+            id(np.errstate): functools.partial(TracedErrstate, self._mode),
+            id(DEFAULT_RNG): seeded(self._mode),
         }
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
         if anchor is not None:
@@ -252,7 +255,7 @@ class Copies:
         if id(x) in self._swapped:
             return self._swapped[id(x)]
         if is_opaque(x):
-            return self._put(x, Opaque(x))
+            return self._put(x, Opaque(x) if cls is not np.random.Generator else TracedGenerator(x, self._mode, False))
         if isinstance(x, type):
             return x if not self._is_copied(x) else self._class(x)
         if cls is types.FunctionType:
@@ -606,6 +609,8 @@ class Copies:
         """The class that a value has outside of the trace."""
         if type(x) is Opaque:
             return type(self.originals[id(x)])
+        if type(x) is TracedGenerator:
+            return np.random.Generator
         if isinstance(x, Tensor):
             if not x.shape:
                 raise TracingError("the class of a traced value without axes was asked for, which may be an array or a number.")
@@ -630,6 +635,8 @@ class Copies:
         classes = self._classes(classes)
         if isinstance(x, (Tensor, TracedNumber)):
             x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+        elif type(x) is TracedGenerator:
+            return issubclass(np.random.Generator, classes)
         elif type(x) is CopiedMethod:
             return issubclass(types.MethodType, classes)
         elif (original := self.originals.get(id(x))) is not None:  # whose class may be registered with an abstract one

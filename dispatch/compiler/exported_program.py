@@ -14,7 +14,7 @@ import numpy as np
 from ..core import check_data, device_of
 from ..core.pytree import items_of, rebuilt, steps
 from ..core.wrong_attributes import Fields
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.printing import describe_value
 from ..errors import GraphError, check_function, did_you_mean, kind_of
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, dead_code, nodes_in, reinplace
@@ -68,6 +68,7 @@ class ExportedProgram(Fields):
     _elsewhere: ClassVar[dict[str, str]] = {"code": "program.graph.code", "module": "program(x)", "run": "program(x)"}
     _no_block = "a call, program(x)"
 
+    @clear
     def __init__(self, graph: Graph) -> None:
         if not isinstance(graph, Graph):
             raise GraphError(f"an ExportedProgram is made by export(f, args) or load(file), and {kind_of(graph)} was given.")
@@ -140,6 +141,7 @@ class ExportedProgram(Fields):
         self.graph.save(file)
 
     @classmethod
+    @clear
     def load(cls, file: File) -> Self:
         """Return the program in a file. Reading never runs code from the file.
 
@@ -220,12 +222,18 @@ def export(
     count = len(args)
 
     def positional(*given: Any) -> Any:
-        return f(*given[:count], **dict(zip(names[count:], given[count:], strict=True)))
+        named = dict(zip(names[count:], given[count:], strict=True))
+        try:
+            return f(*given[:count], **named)
+        except TypeError:
+            check_takes("export", f, given[:count], named)
+            raise
 
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
     vars(positional)["__signature__"] = inspect.Signature(parameters)  # by which the nodes of the arguments are named
-    if dynamic_shapes:
-        values = opened(names, values, dynamic_shapes)
+    open_axes: Any = dynamic_shapes
+    if open_axes is not None and not (isinstance(open_axes, Mapping) and not open_axes):
+        values = opened(names, values, open_axes)
     graph = traced(positional, values, "symbolic" if dynamic_shapes else "fake")
     graph.notes[NOTE] = {"parameters": list(names), "versions": _versions()}
     return ExportedProgram(graph)

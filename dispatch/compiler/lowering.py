@@ -9,13 +9,16 @@ from ..core import OpOverload
 from ..core.collector import collector_paused
 from ..core.program import Program, Slot
 from ..core.pytree import mapped
+from ..core.runs import MOST_CALLS
 from ..errors import GraphError
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
+from ..graph.body import Body
 from ..graph.interpreter import lent
 from ..graph.liveness import last_uses
 from ..graph.passes import may_raise
 from ..graph.plain_calls import PlainCalls
 from ..graph.reinplace_pass import reinplaced
+from ..schema.tags import Tag
 
 Layout = tuple[Any, ...]
 PLAIN = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis), np.dtype, OpOverload})  # no containers
@@ -26,11 +29,11 @@ NO_FORM: Form = ([], None, [], None)
 @collector_paused()
 def program(graph: Graph) -> Program:
     """Return the program of a graph, which the core runs: from the arrays of the input nodes, in order, to the outputs."""
-    lowering = _Lowering(graph)
+    nodes = _in_rows([node for node in graph.nodes if node.kind in ("call", "item")])
+    lowering = _Lowering(graph, nodes)
     inputs = list(nodes_in(graph.inputs))
     planned = tuple([lowering.enter(x).layouts[x] for x in inputs])
     values = lowering.constants([node for node in graph.nodes if node.kind == "constant"])
-    nodes = [node for node in graph.nodes if node.kind in ("call", "item")]
 
     def describe(i: int) -> str:
         line = nodes[i].source
@@ -40,6 +43,40 @@ def program(graph: Graph) -> Program:
     slots = dict(lowering.slots) | {node: Slot(first + i) for i, node in enumerate(nodes) if node in wanted}
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
     return Program(first + len(nodes), planned, values, _Calls(lowering, nodes), outputs, describe)
+
+
+def _in_rows(nodes: list[Node]) -> list[Node]:
+    """Return calls with views before the elementwise calls that they stand between, which are made together, block by block.
+
+    Between such calls nothing is written, and a view that cannot raise may as well be taken before them. A row is no longer
+    than a run, so that few views are held at once.
+    """
+    kinds: dict[Any, str] = {None: ""}
+    found: list[Node] = []
+    views: list[Node] = []
+    row: dict[Node, None] = {}
+    for node in nodes:
+        kind = kinds.get(node.op)
+        if kind is None and node.op is not None:
+            kind = kinds[node.op] = _kind(node.op)
+        if kind == "elementwise":
+            if len(row) == MOST_CALLS:
+                found += [*views, *row]
+                views, row = [], {}
+            row[node] = None
+        elif row and kind == "view" and not may_raise(node) and not any([x in row for x in nodes_in(node.args)]):
+            views.append(node)
+        else:
+            found += [*views, *row, node]
+            views, row = [], {}
+    return [*found, *views, *row]
+
+
+def _kind(op: OpOverload) -> str:
+    """Return what an operator of NumPy's is in a row of calls: elementwise, a view, or an end of it."""
+    if op.schema.namespace != "np" or op.schema.is_mutable:
+        return ""
+    return "elementwise" if Tag.pointwise in op.tags else "view" if op.schema.is_view else ""
 
 
 def in_place(graph: Graph) -> Graph:
@@ -57,7 +94,8 @@ def is_repeatable(graph: Graph, aliases: AliasAnalysis | None = None) -> bool:
     A custom operator's kernel is not looked into: it may do something else than to return values. `aliases` is an analysis
     with inputs apart, where there is one already.
     """
-    if not all([op is None or op.schema.namespace in ("np", "error_state") for op in {node.op for node in graph.nodes}]):
+    known = "np", "error_state", "generator"  # what is drawn is put back
+    if not all([op is None or op.schema.namespace in known for op in {node.op for node in graph.nodes}]):
         return False
     aliases = AliasAnalysis(graph, apart=True) if aliases is None else aliases
     inputs = {aliases.of(x) for x in nodes_in(graph.inputs)}
@@ -95,8 +133,10 @@ class _Calls(Sequence[tuple[Any, ...]]):
 class _Lowering:
     """A program in the making: the slot and the layout of each value that there is so far."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph, self.done, self.plain_calls = graph, last_uses(graph), PlainCalls()
+    def __init__(self, graph: Graph, nodes: list[Node]) -> None:
+        order = Body()
+        order.nodes, order.outputs = nodes, graph.outputs
+        self.graph, self.done, self.plain_calls = graph, last_uses(order), PlainCalls()
         self.slots: dict[Node, Slot] = {}
         self.layouts: dict[Node, Layout | None] = {}
         self._alike: dict[Layout, Layout] = {}  # most values have one of a few

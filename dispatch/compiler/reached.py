@@ -34,6 +34,7 @@ from .trusted import (
     ANY_ATTRIBUTE,
     ARRAYS_OWN,
     BUILTINS,
+    DEFAULT_RNG,
     PACKAGE,
     REFUSED_ATTRIBUTES,
     dtype_text,
@@ -294,7 +295,7 @@ class Reached:
             return
         if id(x) in self.seen:
             return
-        if is_opaque(x):
+        if is_opaque(x) or x is DEFAULT_RNG or x is np.random.Generator:
             self.seen[id(x)] = x
             return
         if isinstance(x, Tensor):

@@ -21,7 +21,7 @@ from ..core import (
 )
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
@@ -105,7 +105,11 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                     values.append(value)
                     nodes.append(node)
                 graph.inputs = unflatten(args, nodes)
-                graph.outputs = _left(f(*unflatten(args, values)), trace)
+                try:
+                    graph.outputs = _left(f(*unflatten(args, values)), trace)
+                except TypeError:
+                    check_takes("make_fx", f, args)
+                    raise
         if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
             _settle(graph, fakes.shape_env)
         if tracing_mode == "symbolic" and not graph.symbols:

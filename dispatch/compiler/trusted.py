@@ -28,7 +28,7 @@ REFUSED_BUILTINS = frozenset(
 
 # Of NumPy: what depends on more than its arguments, changes what all share, reads files, or looks behind an array.
 REFUSED_NUMPY = frozenset(
-    "random seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
+    "seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
     "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
@@ -60,6 +60,8 @@ REFUSED_ATTRIBUTES |= frozenset(
 ANY_ATTRIBUTE = frozenset(
     "getattr hasattr setattr delattr vars attrgetter methodcaller format format_map vformat Formatter".split()
 )
+
+DEFAULT_RNG = np.random.default_rng
 
 _SCALAR_BASES = (np.generic, np.dtype, np.ufunc)
 
@@ -98,6 +100,8 @@ def refused_of(module: str, name: str) -> bool:
     if module == "numpy.lib":
         return name not in ("", "stride_tricks")
     if top == "numpy":
+        if module == "numpy.random":
+            return name not in ("", "default_rng", "Generator")  # of a seed; for isinstance
         return module.startswith("numpy.random") or name in REFUSED_NUMPY
     if top == "builtins":
         return name in REFUSED_BUILTINS

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import Tensor, active_mode
 from ..core.pytree import mapped
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import clear, may_take
 from ..layers.trace import TRACE
 from ..operators.registry import ops
 from .carries import Given, filled, in_order, same_structure
@@ -59,6 +59,8 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
     """
     if not all(map(callable, (true, false))):
         raise functions_refused("cond", "cond(pred, lambda x: ..., lambda x: ..., x)", true, false)
+    if not (may_take(true, len(operands)) and may_take(false, len(operands))):  # also of the branch that is not taken
+        raise TypeError("cond")  # of which `clear` says how the two are called
     kind = type(pred)
     if kind is bool or (kind is np.bool_ and active_mode(TRACE) is None):
         return ordered(true(*operands) if pred else false(*operands))

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import Tensor
 from ..core.pytree import leaves
 from ..core.wrong_calls import clear
-from ..errors import ControlFlowError, check_flag, kind_of
+from ..errors import ControlFlowError, check_flag, kind_of, shown
 from ..operators.registry import ops
 from ..symbolic import SymInt
 from .carries import Given, as_array, check_carry, filled, frozen, is_plain, returned
@@ -157,7 +157,8 @@ def _every(checkpoint: Any, n: Any) -> Any:
     except TypeError:
         every = 0
     if every < 1:
-        raise ControlFlowError(f"scan: checkpoint is True, False, or a number of steps above 0, and {checkpoint!r} was given.")
+        given = shown(checkpoint)
+        raise ControlFlowError(f"scan: checkpoint is True, False, or a number of steps above 0, and {given} was given.")
     return max(1, min(every, n)) if type(n) is int else every
 
 
@@ -320,7 +321,7 @@ def while_loop(
         raise functions_refused("while_loop", "while_loop(lambda x: ..., lambda x: ..., x)", cond, body)
     start = Given("while_loop", "init", init)
     if max_steps is not None and (type(max_steps) is not int or max_steps < 0):
-        raise ControlFlowError(f"while_loop: max_steps is a number of steps, and was given as {max_steps!r}.")
+        raise ControlFlowError(f"while_loop: max_steps is a number of steps, and was given as {shown(max_steps)}.")
     if is_plain(start.arrays):
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]

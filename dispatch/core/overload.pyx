@@ -36,7 +36,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError, DefinitionError, kind_of
-from .wrong_calls import instead_of, left_out
+from .wrong_calls import instead_of, left_out, nothing_below
 from .tensor import seen_through
 
 cdef extern from *:
@@ -466,8 +466,8 @@ cdef class OpOverload:
         >>> dispatch.ops.np.multiply.redispatch(dispatch.DispatchKey.AUTOGRAD, x, 2.0)  # the tape records nothing
         array([0., 2.])
         """
-        if not 0 < below < KEYS:
-            raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {below}.")
+        if not isinstance(below, int) or not 0 < below < KEYS:
+            raise nothing_below(self.name, below)
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         cdef Definition definition = self.definition
         if keywords or len(args) != definition.arguments.direct:

@@ -2,20 +2,25 @@
 
 Python's own words for a keyword that a function does not have, an argument that is missing, or `with no_grad:` without a
 call name what is wrong and not what is right. What stands here costs a right call one frame, or nothing.
+
+It has more than 350 lines: each kind of call has its words, of functions, constructors and blocks, and of functions given.
 """
 
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ArgumentError, DefinitionError, DispatchError, did_you_mean, kind_of
+from ..errors import ArgumentError, DefinitionError, DispatchError, close_matches, did_you_mean, kind_of
+from .hinted_values import title, unsuited
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 # What others call a parameter; it is said where the function has the second.
 PARAMETERS_ELSEWHERE = {
@@ -28,7 +33,7 @@ NO_PARAMETERS = {
     "axis_size": "The size is read from the mapped arguments.",
     "device": "An array has the device that it was made on: give an array of that device.",
     "out": "Take the result, y = f(x).",
-    "use_reentrant": "There is one way to run again: leave it out.",
+    "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
 }  # fmt: skip
 
 
@@ -91,11 +96,29 @@ def no_key(name: object, known: Iterable[str]) -> str:
     return f"{said}{near} Keys: {', '.join(key for key in known if not key.startswith('BACKEND_'))}."
 
 
-def clear(function: Callable[P, R], *, short: bool = False, calls: Mapping[str, str] | None = None) -> Callable[P, R]:
+def nothing_below(operator: str, key: object) -> DefinitionError:
+    """What to raise where a call was asked for below what is no key, or has no key below."""
+    what = key if isinstance(key, int) else kind_of(key)
+    return DefinitionError(f"{operator}: redispatch goes below a key, and nothing is below {what}. Name it: DispatchKey.VMAP.")
+
+
+def hint_alone(_self: object, *given: Any, **named: Any) -> None:
+    """`Residual.__init__`: what has no place for a value refuses one."""
+    if given or named:
+        raise ArgumentError(
+            "Residual is a type hint, and holds nothing. Write -> tuple[np.ndarray, Residual], and return the object itself."
+        )
+
+
+def clear(
+    function: Callable[P, R], *, short: bool = False, calls: Mapping[str, str] | None = None, held: Collection[str] = ()
+) -> Callable[P, R]:
     """Have a call that does not fit a function's parameters refused with the parameters that it has.
 
-    With `short` a refusal of the package's has this line alone in its traceback, beside the user's. `calls` says of a parameter
-    that is a function how it is called, `{"body": "body(i, carry)"}`: one that does not take so many arguments is refused.
+    Where the function raises what is not the package's, its arguments are held to its hints, and the first that does not fit is
+    what is wrong; those that `held` names are before the call. With `short` a refusal of the package's has this line alone in
+    its traceback, beside the user's. `calls` says of a parameter that is a function how it is called,
+    `{"body": "body(i, carry)"}`: one that does not take so many arguments is refused.
 
     Examples
     --------
@@ -109,15 +132,20 @@ def clear(function: Callable[P, R], *, short: bool = False, calls: Mapping[str, 
 
     @functools.wraps(function)
     def called(*args: P.args, **keywords: P.kwargs) -> R:
+        refusal: ArgumentError | None = unsuited(function, args, keywords, held) if held else None
+        if refusal is not None:
+            raise refusal
         try:
             return function(*args, **keywords)
         except DispatchError as error:
             if short:
                 raise error.with_traceback(None)  # noqa: B904  the same error, without its frames
             raise
-        except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it was raised inside
+        except Exception as error:
+            inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
+            if not isinstance(error, TypeError) or (inside and _binds(function, args, keywords)):
                 refusal = None if calls is None else _uncallable(function, calls, args, keywords)
+                refusal = refusal or unsuited(function, args, keywords)
                 if refusal is None:
                     raise
             else:
@@ -125,6 +153,87 @@ def clear(function: Callable[P, R], *, short: bool = False, calls: Mapping[str, 
         raise refusal
 
     return called
+
+
+def _binds(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether a call fits a function's parameters: one of `contextlib.contextmanager` refuses inside what does not."""
+    try:
+        inspect.signature(function).bind(*args, **keywords)
+    except TypeError:
+        return False
+    return True
+
+
+def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords: Collection[str] = ()) -> None:
+    """Raise where a function that was given does not take a call: what a transform asks when the call raised a TypeError.
+
+    Examples
+    --------
+    >>> check_takes("grad", lambda x, y: x, (1.0,))
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: grad: the function takes (x, y), and was called with 1 by position: 'y' must be given.
+    """
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):  # a builtin, which tells nothing
+        return
+    try:
+        signature.bind(*args, **dict.fromkeys(keywords))
+    except TypeError:
+        given = [f"{len(args)} by position"] if args or not keywords else []
+        given += [f"{', '.join(keywords)} by name"] if keywords else []
+        what = f"the class {f.__name__}" if isinstance(f, type) else "the function"
+        missing = _missing(signature.parameters, len(args), keywords)
+        said = f"{who}: {what} takes ({_shown(signature.parameters.values())}), and was called with {' and '.join(given)}"
+        said += f": {' and '.join(map(repr, missing))} must be given." if missing else "."
+        raise ArgumentError(said) from None
+
+
+def may_take(f: Any, count: int) -> bool:
+    """Whether a function may take so many arguments by position: False where a plain function's code says that it does not.
+
+    Examples
+    --------
+    >>> may_take(lambda x: x, 1), may_take(lambda: 0, 1), may_take(abs, 3)
+    (True, False, True)
+    """
+    if type(f) is not types.FunctionType:
+        return True
+    most = f.__code__.co_argcount
+    return most - len(f.__defaults__ or ()) <= count and (count <= most or bool(f.__code__.co_flags & inspect.CO_VARARGS))
+
+
+def _missing(parameters: Mapping[str, inspect.Parameter], count: int, keywords: Iterable[str]) -> list[str]:
+    """The parameters without a default that a call leaves out."""
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    by_position = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    given = {*by_position[:count], *keywords}
+    return [n for n, p in parameters.items() if p.default is p.empty and n not in given and p.kind not in several]
+
+
+def holding(*held: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`clear`, with some parameters held to their hints before the call: where a wrong value would be found late, or never."""
+    return lambda function: clear(function, held=held)
+
+
+def refusing(function: Callable[P, R]) -> Callable[P, R]:
+    """Show a method, whose `*more` and `**others` are what it refuses by `unfit`, by the parameters that it takes.
+
+    So a method that is called in each step of a program has no frame around it.
+    """
+    found = inspect.signature(function)
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    parameters = [p for p in found.parameters.values() if p.kind not in several]
+    setattr(function, "__signature__", found.replace(parameters=parameters))  # noqa: B010  mypy knows no such attribute
+    return function
+
+
+def clear_tuple(cls: type[T]) -> type[T]:
+    """Have a NamedTuple's class say of a call that does not fit what its fields are."""
+    made = cls.__new__
+    made.__qualname__ = f"{cls.__name__}.__new__"
+    setattr(cls, "__new__", clear(made, held=tuple(inspect.signature(made).parameters)))  # noqa: B010
+    return cls
 
 
 def _uncallable(
@@ -154,32 +263,32 @@ def _uncallable(
 
 def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> ArgumentError:
     """What to raise for arguments that a function's parameters do not take."""
-    parameters, name = dict(inspect.signature(function).parameters), function.__name__
-    if next(iter(parameters), "") == "self":
-        name, args = function.__qualname__.split(".")[-2] if name == "__init__" else name, args[1:]
-        del parameters["self"]
+    parameters, name = dict(inspect.signature(function).parameters), title(function)
+    first, of_class = next(iter(parameters), ""), "." in function.__qualname__.rpartition("<locals>.")[2]
+    if of_class and first in ("self", "cls", "_cls"):
+        args = args[1:]
+        del parameters[first]
     kinds = {name: parameter.kind for name, parameter in parameters.items()}
     by_position = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)]
     by_name = [name for name, kind in kinds.items() if kind in (kind.KEYWORD_ONLY, kind.POSITIONAL_OR_KEYWORD)]
-    shown = f"{name}({_shown(parameters.values())})"
+    call, open_ended = f"{name}({_shown(parameters.values())})", inspect.Parameter.VAR_KEYWORD in kinds.values()
     for name in keywords:
         if name in by_position and name not in by_name:
-            return ArgumentError(f"{shown} takes '{name}' by position. Leave `{name}=` out, and put it in its place.")
-        if name not in by_name:
+            return ArgumentError(f"{call} takes '{name}' by position. Leave `{name}=` out, and put it in its place.")
+        if name not in by_name and not open_ended:
             other = PARAMETERS_ELSEWHERE.get(name, "")
             advice = f" Write {other}=." if other in by_name else did_you_mean(name, by_name)
-            advice = advice or (f" It is given by position, as {other}." if other in by_position else "")
+            near = [other] if other in by_position else close_matches(name, by_position, 1)
+            advice = advice or (f" It is given by position, as {near[0]}." if near else "")
             advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")
-            return ArgumentError(f"{shown} has no parameter '{name}'.{advice}")
+            return ArgumentError(f"{call} has no parameter '{name}'.{advice}")
         if name in by_position[: len(args)]:
-            return ArgumentError(f"{shown} was given '{name}' twice, by position and by name. Give it once.")
+            return ArgumentError(f"{call} was given '{name}' twice, by position and by name. Give it once.")
     if len(args) > len(by_position):
-        more = f"{shown} takes {len(by_position)} by position, and {len(args)} were given."
+        more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
-    given = {*by_position[: len(args)], *keywords}
-    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in given and p.kind not in several]
-    return ArgumentError(f"{shown}: {' and '.join(map(repr, missing))} must be given.")
+    missing = _missing(parameters, len(args), keywords)
+    return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.")
 
 
 def _shown(parameters: Iterable[inspect.Parameter]) -> str:
@@ -233,8 +342,8 @@ class Made(type):
         raise ArgumentError(f"{a} {cls.__name__} is not made by calling its class with these arguments. Write {cls.made_by}.")
 
 
-def named_dtype(who: str, name: str) -> Any:
-    """Return the dtype of a name, and say of one that is none which it may have been.
+def named_dtype(who: str, name: Any) -> Any:
+    """Return the dtype that NumPy reads of a value, and say of a name that is none which it may have been.
 
     Examples
     --------
@@ -244,7 +353,10 @@ def named_dtype(who: str, name: str) -> Any:
     """
     try:
         return np.dtype(name)
-    except TypeError:
+    except (TypeError, ValueError):
+        if not isinstance(name, str):
+            given = f"{who}: dtype= is one of NumPy's, and was given {kind_of(name)}. Write np.float32, or 'float32'."
+            raise ArgumentError(given) from None
         # Not np.sctypeDict: other packages add to it.
         known = ["float", "int", "complex", *[np.dtype(char).name for char in np.typecodes["All"]]]
         said = f"{who}: dtype= is one of NumPy's, and there is none of the name {name!r}.{did_you_mean(name, known)}"

@@ -5,14 +5,14 @@ from typing import TypeVar
 import numpy as np
 
 from ..core import Tensor, devices, set_array_type
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import holding
 from ..errors import DefinitionError, kind_of
 from .layer import names_of_keys
 
 C = TypeVar("C", bound=type)
 
 
-@clear
+@holding("beside_numpy")
 def register_array_type(cls: C, /, *, device: str, beside_numpy: bool = False) -> C:
     """Register a class as an array type of a device.
 

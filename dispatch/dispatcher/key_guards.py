@@ -1,8 +1,10 @@
 """Guards that exclude keys, include the key of modes, or turn a kernel off, for one thread and one `with` block."""
 
+from typing import Any
+
 from ..core import Definition, DispatchKey, ModeGuard, OpOverload, Registration, device_key
-from ..core.wrong_calls import Block
-from ..errors import DefinitionError, GuardError, check_flag
+from ..core.wrong_calls import Block, clear
+from ..errors import DefinitionError, GuardError, check_flag, kind_of
 from .layer import key_of_name
 from .observer import Watcher, watchers
 
@@ -32,6 +34,7 @@ class ExcludeDispatchKeyGuard(Watcher):
 
     _fields = ("excluded", "keys")
 
+    @clear
     def __init__(self, *keys: str | DispatchKey) -> None:
         super().__init__()
         self.keys = tuple(layer_key(key, "be excluded", transparent=True) for key in keys)
@@ -78,6 +81,7 @@ class IncludeDispatchKeyGuard(ModeGuard, metaclass=Block):
     'the kernel at MODE'
     """
 
+    @clear
     def __init__(self, key: str | DispatchKey) -> None:
         found = layer_key(key, "be included")
         if found is not DispatchKey.MODE:
@@ -125,5 +129,13 @@ def _enabled_again(switch: KernelSwitch, registration: Registration) -> bool:
 
 def switch(op: OpOverload, device_type: str | tuple[str, ...] | list[str], enabled: bool = True) -> KernelSwitch:
     """`op.set_kernel_enabled`."""
-    devices = (device_type,) if isinstance(device_type, str) else tuple(device_type)
+    given: object = device_type
+    if not isinstance(given, (str, tuple, list)) or not given:
+        what = kind_of(given)
+        raise DefinitionError(f"{op.name}: set_kernel_enabled names devices, 'cpu' say, and was given {what}.")
+    devices: tuple[Any, ...] = (device_type,) if isinstance(device_type, str) else tuple(device_type)
+    for device in devices:
+        if not isinstance(device, str):
+            what = kind_of(device)
+            raise DefinitionError(f"{op.name}: set_kernel_enabled names devices, 'cpu' say, and {what} is among them.")
     return KernelSwitch(op, devices, enabled=check_flag(enabled, "set_kernel_enabled: enabled"))

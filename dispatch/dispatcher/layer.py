@@ -290,7 +290,7 @@ class Kernels(Layer):
             )
         keys = keys_of(devices)
         check_choosable(op.schema, devices)
-        if cfunc is None and workers != 1:
+        if cfunc is None and not (type(workers) is int and workers == 1):
             raise DefinitionError(f"{op.name}: workers= share the loop of a function in C, cfunc=, and none is given.")
         if rule is None and cfunc is None:
             return lambda rule: self.attach(op, devices, rule)

@@ -44,12 +44,18 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     attach = documented[name] if name in documented and name not in layers else find_layer(name, documented).attach
 
     def register(*args: Any, **options: Any) -> Any:
+        wrong = bool(options or len(args) > 1) and name in documented and not fits(register, args, options)
         try:
-            return attach(op, *args, **options)
+            if not wrong:
+                return attach(op, *args, **options)
+            if all(options.values()):  # it refuses in its own words, unless a decorator comes back, which would say it too late
+                attach(op, *args, **options)
         except DispatchError as error:
             raise error.with_traceback(None)  # noqa: B904  the user's line and this one say where: not what lies between
         except TypeError as error:
-            if name not in documented or error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            if wrong:
+                pass
+            elif name not in documented or error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
         raise unfit(register, args, options)
 
@@ -59,6 +65,15 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     else:
         register.__doc__ = attach.__doc__
     return register
+
+
+def fits(register: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a call has the parameters of a verb: a decorator, which is called later, would say so too late."""
+    try:
+        signature(register).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
 
 
 def names(op: OpOverload) -> list[str]:

@@ -7,12 +7,14 @@ from typing import ParamSpec, TypeVar
 
 from ..core import open_levels, turned_on
 from ..core.source import where
+from ..core.wrong_calls import check_takes, clear
 from ..errors import ArgumentError, EscapedValueError, kind_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@clear
 def carry(f: Callable[P, R]) -> Callable[P, R]:
     """Return a function that runs `f` in any thread under the modes and settings that are on here and now.
 
@@ -59,6 +61,10 @@ def carry(f: Callable[P, R]) -> Callable[P, R]:
         with ExitStack() as stack:
             for guard in guards:
                 stack.enter_context(guard.twin())
-            return f(*args, **keywords)
+            try:
+                return f(*args, **keywords)
+            except TypeError:
+                check_takes("carry", f, args, keywords)
+                raise
 
     return carried

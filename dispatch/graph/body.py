@@ -1,17 +1,21 @@
-"""Body: the list of nodes of a graph, with methods to build, change and check it."""
+"""Body: the list of nodes of a graph, with methods to build, change and check it.
+
+It has more than 350 lines because all of these keep the names of nodes, the constants by these names and the outputs in step.
+"""
 
 import keyword
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, get_args
 
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
 from ..core.source import Line
 from ..core.wrong_attributes import Attributes
-from ..errors import GraphError, kind_of
+from ..core.wrong_calls import clear
+from ..errors import GraphError, check_word, kind_of
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
 
@@ -29,6 +33,12 @@ class Body(Attributes):
         "python_code": "graph.code", "recompile": "nothing: a call runs the graph as it is", "run": "graph(x)",
     }  # fmt: skip
     _no_block = "`with graph.inserting_before(node):`"
+
+    def __iter__(self) -> NoReturn:
+        raise GraphError("a graph is no list of its nodes. Write for node in graph.nodes, and len(graph.nodes).")
+
+    def __getitem__(self, place: object) -> NoReturn:
+        raise GraphError(f"a graph is no list of its nodes, and was asked for [{place!r}]. Write graph.nodes[i].")
 
     def __init__(self, *given: object) -> None:
         if given:
@@ -91,10 +101,12 @@ class Body(Attributes):
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
+    @clear
     def users(self, node: Node) -> list[Node]:
         """Return the nodes that take a node as an argument, in order. The outputs of the graph are not among them."""
         return [other for other in self.nodes if node in nodes_in(other.args)]
 
+    @clear
     def find_nodes(self, *, op: OpOverload | str | None = None, kind: Kind | None = None) -> list[Node]:
         """Return the nodes of a kind, or the calls of an operator, which may be given by name.
 
@@ -105,12 +117,17 @@ class Body(Attributes):
         >>> graph.find_nodes(op="np::sin"), graph.find_nodes(kind="placeholder")
         ([sin, sin_1], [x])
         """
+        if kind is not None:
+            check_word(kind, "find_nodes: kind", get_args(Kind), GraphError)
+        if op is not None and not isinstance(op, (str, OpOverload)):
+            raise GraphError(f"find_nodes: op is an operator or its name, 'np::sin' say, and was given {kind_of(op)}.")
         found = self.nodes if kind is None else [node for node in self.nodes if node.kind == kind]
         if op is None:
             return list(found)
         name = op if isinstance(op, str) else op.name
         return [node for node in found if node.op is not None and node.op.name == name]
 
+    @clear
     @contextmanager
     def inserting_before(self, node: Node) -> Iterator[None]:
         """Return a `with` block that inserts new nodes right before a node.
@@ -127,6 +144,7 @@ class Body(Attributes):
         finally:
             self._before = outer
 
+    @clear
     def replace_all_uses_with(self, node: Node, other: Any) -> list[Node]:
         """Replace a node by another node or a plain value: in arguments, in outputs, and where sizes are read.
 
@@ -137,6 +155,7 @@ class Body(Attributes):
         list of Node
             The nodes whose arguments changed.
         """
+        self._place(node)
 
         def instead(x: Any) -> Any:
             return other if x is node else x
@@ -148,6 +167,7 @@ class Body(Attributes):
         self.symbols = {name: (instead(of), axis) for name, (of, axis) in self.symbols.items()}
         return changed
 
+    @clear
     def erase_node(self, node: Node) -> None:
         """Remove a node from the graph.
 
@@ -180,12 +200,44 @@ class Body(Attributes):
         if len(kept) < len(self.nodes):
             self.nodes, self.constants = kept, _of_nodes(self.constants, kept)
 
+    def leave_out(self, stands: dict[Node, Any], kept: list[Node] | None = None) -> None:
+        """Remove nodes, with others in place of them in the outputs; the arguments are for the caller to exchange.
+
+        Parameters
+        ----------
+        stands : dict
+            For each node that anything outside of arguments may name, the node that stays in its place.
+        kept : list of Node, optional
+            What stays, if that is not all but these.
+        """
+        self.outputs = standing(self.outputs, stands, every=False)
+        self.symbols = {name: (stands.get(node, node), axis) for name, (node, axis) in self.symbols.items()}
+        self.keep([node for node in self.nodes if node not in stands] if kept is None else kept)
+
+    def name_anew(self) -> None:
+        """Give each node a name of its own, as `add` does: the first of two of one name keeps it, an item has its call's."""
+        self._names = names = {}
+        constants = {}
+        for node in self.nodes:
+            own = node.name
+            name = own or f"{node.args[0].name}_{node.args[1]}"
+            if name in names:
+                name = self._numbered(name)
+            names[name], node.name = 0, name
+            if node.kind == "constant":
+                constants[name] = self.constants[own]
+        self.constants = constants
+
     def _place(self, node: Node) -> int:
+        given: object = node
+        if not isinstance(given, Node):
+            raise GraphError(f"a node of the graph is asked for, one of graph.nodes, and {kind_of(given)} was given.")
         try:
             return self.nodes.index(node)
         except ValueError:
             raise GraphError(f"the node {node!r} is none of this graph.") from None
 
+    @clear
     def copy(self) -> Self:
         """Return a copy with new nodes of the same names. Arrays and other values are shared."""
         new = type(self)()
@@ -194,22 +246,6 @@ class Body(Attributes):
             args = standing(node.args, there)
             there[node] = Node(node.kind, node.name, node.op, args, node.value, node.source)
         new.nodes, new.constants, new._names = list(there.values()), dict(self.constants), dict(self._names)  # noqa: SLF001
-        self._finish(new, there)
-        return new
-
-    def without(self, instead: dict[Node, Node]) -> Self:
-        """Return a copy without some nodes, for each of which an earlier one stands."""
-        new = type(self)()
-        there: dict[Node, Node] = {}
-        for node in self.nodes:
-            other = instead.get(node)
-            if other is None:
-                other = Node(node.kind, node.name, node.op, standing(node.args, there), node.value, node.source)
-                new.nodes.append(other)
-                there[node] = other
-            else:
-                there[node] = there[other]
-        new.constants, new._names = _of_nodes(self.constants, new.nodes), dict(self._names)  # noqa: SLF001
         self._finish(new, there)
         return new
 
@@ -265,6 +301,7 @@ class Body(Attributes):
         self._finish(new, stands)
         return new
 
+    @clear
     def lint(self) -> None:
         """Check that the graph is consistent.
 
@@ -290,21 +327,20 @@ def faults(body: Body) -> Iterator[str]:
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
     for node in body.nodes:
         name = node.name
-        what = f"node {name!r}"
         if node in before:
-            yield f"{what} stands in it twice"
+            yield f"node {name!r} stands in it twice"
         elif name in names:
             yield f"two nodes are named {name!r}"
         if not name.isidentifier() or keyword.iskeyword(name):
-            yield f"{what} has no name that Python could write"
+            yield f"node {name!r} has no name that Python could write"
         for other in nodes_in(node.args):
             if other not in before:
                 where = "comes after it" if other in everything else "is not in the graph"
-                yield f"{what} is made of {other.name!r}, which {where}"
+                yield f"node {name!r} is made of {other.name!r}, which {where}"
         if fault := _fault_of(body, node):
-            yield f"{what} {fault}"
+            yield f"node {name!r} {fault}"
         if node.kind == "placeholder" and node not in inputs:
-            yield f"{what} is a placeholder, and no input"
+            yield f"node {name!r} is a placeholder, and no input"
         before.add(node)
         names.add(name)
     constants = {node.name for node in body.nodes if node.kind == "constant"}

@@ -2,9 +2,10 @@
 
 import io
 import os
-from typing import Any, Self, TextIO, TypeAlias
+from typing import Any, Never, Self, TextIO, TypeAlias
 
-from ..errors import GraphError, kind_of
+from ..core.wrong_calls import clear, holding
+from ..errors import GraphError, check_flag, kind_of
 from .body import Body
 from .codegen import Code
 from .interpreter import holds, run
@@ -51,7 +52,7 @@ class Graph(Body):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **names: Never) -> Any:
         """Run the graph: call every operator again, with these arguments.
 
         A value is released after its last use. Each run copies the constants that it may write to or return.
@@ -74,8 +75,11 @@ class Graph(Body):
         CheckError
             If a check of a size that depends on data fails.
         """
+        if names:
+            raise GraphError(f"a graph takes its arguments by position, and {', '.join(names)} came by name.")
         return run(self, args)
 
+    @clear
     def holds(self, *args: Any) -> bool:
         """Return whether the graph can run with these arguments: their structure fits, and every guard holds.
 
@@ -109,6 +113,7 @@ class Graph(Body):
         """The values that the code looks up in `objects`: large arrays and handles. Empty for most graphs."""
         return Code(self).scope
 
+    @clear
     def print_readable(self, print_output: bool = True) -> str:
         """Print the code and return it.
 
@@ -123,7 +128,7 @@ class Graph(Body):
             `code`.
         """
         code = self.code
-        if print_output:
+        if check_flag(print_output, "print_readable: print_output"):
             print(code, end="")  # noqa: T201  it is what it is for
         return code
 
@@ -139,16 +144,19 @@ class Graph(Body):
     def _repr_svg_(self) -> str:
         return svg(self)
 
+    @clear
     def to_dot(self) -> str:
         """Return the graph as text in the DOT language; `dot -Tsvg`, of Graphviz, makes a picture of it."""
         return dot(self)
 
+    @clear
     def to_svg(self) -> str:
         """Return the graph as an SVG picture for a browser or a notebook."""
         return svg(self)
 
     # -- saving --------------------------------------------------------------------------------------------------------
 
+    @clear
     def dumps(self) -> str:
         """Return the graph as text, which `Graph.loads` reads; docs/graphs.md describes the format.
 
@@ -170,6 +178,7 @@ class Graph(Body):
         """
         return written(self)
 
+    @clear
     def save(self, file: "File") -> None:
         """Write the graph to a file, which `Graph.load` reads.
 
@@ -200,6 +209,7 @@ class Graph(Body):
             file.write(text)
 
     @classmethod
+    @holding("text", "name")
     def loads(cls, text: str, name: str = "") -> Self:
         """Return the graph that a text describes. Reading never runs code from the text.
 
@@ -232,6 +242,7 @@ class Graph(Body):
         return made
 
     @classmethod
+    @clear
     def load(cls, file: "File") -> Self:
         """Return the graph in a file.
 

@@ -187,24 +187,19 @@ def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
     found: dict[tuple[Any, ...], Node] = {}  # what was computed
     stands: dict[Node, Node] = {}  # for a node that is left out, the earlier one
     alike = _alike(graph)
-    products = _products(graph)
+    products = _Products(graph, aliases)
     spell = Writer(opaque=lambda x: f"object({id(x)})").spell
-    kept = []
     for node in graph.nodes:
         if stands:
             node.args = standing(node.args, stands, every=False)
         for written in aliases.writes(node) if aliases.written_by else ():
             versions[written] = versions.get(written, 0) + 1
         earlier = _earlier(graph, node, aliases, versions, found, alike, spell)
-        if earlier is None or (products and _meet(aliases, earlier, node, products)):
-            kept.append(node)
-        else:
+        if earlier is not None and products.let_merge(earlier, node):
             aliases.merge(earlier, node)
             stands[node] = earlier
     if stands:
-        graph.outputs = standing(graph.outputs, stands, every=False)
-        graph.symbols = {name: (stands.get(node, node), axis) for name, (node, axis) in graph.symbols.items()}
-        graph.keep(kept)
+        graph.leave_out(stands)
 
 
 def _earlier(
@@ -229,22 +224,36 @@ def _may_merge(aliases: AliasAnalysis, x: Node, y: Node) -> bool:
     return not (aliases.is_written(x) or aliases.is_written(y) or (aliases.is_seen(x) and aliases.is_seen(y)))
 
 
-def _products(graph: Body) -> list[list[Node]]:
-    """Return the matrices that calls take together, of each call that takes several and is no step from element to element."""
-    matrices = {node for node in graph.nodes if type(x := node.value) is Metadata and len(x.shape) > 1 and x.dtype.kind in "fc"}
-    found = []
-    for node in graph.nodes if matrices else ():
-        if node.op is not None and Tag.pointwise not in node.op.tags:
-            taken = [x for x in nodes_in(node.args) if x in matrices]
-            if len(taken) > 1:
-                found.append(taken)
-    return found
+class _Products:
+    """For each class of memory the calls, by number, that take several matrices together and go not from element to element.
 
+    BLAS rounds the product of a matrix with itself, `a @ a.T`, otherwise than that of two equal ones.
+    """
 
-def _meet(aliases: AliasAnalysis, x: Node, y: Node, products: list[list[Node]]) -> bool:
-    """Whether two equal arrays meet in a product: BLAS rounds that of a matrix with itself, `a @ a.T`, otherwise."""
-    pair = {aliases.of(x), aliases.of(y)}
-    return len(pair) == 2 and any([pair <= {aliases.of(matrix) for matrix in matrices} for matrices in products])
+    def __init__(self, graph: Body, aliases: AliasAnalysis) -> None:
+        self.aliases = aliases
+        self.taking: dict[Node, set[int]] = {}
+        described = {node: x for node in graph.nodes if type(x := node.value) is Metadata}
+        matrices = {node for node, x in described.items() if len(x.shape) > 1 and x.dtype.kind in "fc"}
+        for number, node in enumerate(graph.nodes if matrices else ()):
+            if node.op is not None and Tag.pointwise not in node.op.tags:
+                taken = [x for x in nodes_in(node.args) if x in matrices]
+                for x in taken if len(taken) > 1 else ():
+                    self.taking.setdefault(aliases.of(x), set()).add(number)
+
+    def let_merge(self, x: Node, y: Node) -> bool:
+        """Say whether two equal arrays meet in no product; then they are about to be one, and count as one."""
+        if not self.taking:
+            return True
+        one, other = self.aliases.of(x), self.aliases.of(y)
+        if one is other or other not in self.taking:
+            return True
+        few, many = sorted([self.taking.get(one, set()), self.taking[other]], key=len)
+        if not few.isdisjoint(many):
+            return False
+        many |= few  # into the larger, so that no number is moved often
+        self.taking[one] = many
+        return True
 
 
 def _alike(graph: Body) -> set[Node]:

@@ -28,7 +28,7 @@ from .alias_analysis import may_be_view
 from .body import Body
 from .liveness import NEVER, Lifetimes
 from .metadata import Metadata
-from .node import Node, maker, nodes_in
+from .node import Node, maker, nodes_in, standing
 
 G = TypeVar("G", bound=Body)
 EXACT = frozenset({int, type(None)})  # of which equal ones are the same
@@ -36,13 +36,17 @@ WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
 class Call(NamedTuple):
-    """What is asked of an operator for each of its calls; of a functional form, what it is the form of, and how."""
+    """What is asked of an operator for each of its calls; of a functional form, what it is the form of, and how.
+
+    `only` is the place of the one argument that is copied and whose new value is all that is returned; -1 of other forms.
+    """
 
     name: str
     origin: OpOverload | None
     form: Form | None
     may_write: bool
     is_view: bool
+    only: int = -1
 
 
 class Calls(dict[OpOverload, Call]):
@@ -52,7 +56,9 @@ class Calls(dict[OpOverload, Call]):
         origin = origin_of(op)
         form = None if origin is None else form_of(origin.schema)
         may_write = origin is not None and form is not None and Tag.inplace_view not in origin.tags and not form.severed
-        found = self[op] = Call(op.name, origin, form, may_write, may_be_view(op))
+        found = Call(op.name, origin, form, may_write, may_be_view(op))
+        only = form.written[0] if form is not None and len(form.written) == 1 == _count(found) else -1
+        found = self[op] = found._replace(only=only)
         return found
 
 
@@ -112,9 +118,15 @@ def reinplaced(graph: G, inputs: bool = True) -> G:
     used = {node.op for node in graph.nodes}
     if not any([calls[op].may_write or calls[op].name == WRITTEN for op in used if op is not None]):
         return graph
-    graph = _without_writes_of_itself(graph, calls)
-    plan = _Plan(graph, calls, inputs)
-    return _rewritten(graph, plan) if plan.steps or plan.moved or plan.paths else graph
+    new = graph.copy()
+    lifetimes = Lifetimes(new)
+    changed = _leave_out_writes_of_itself(new, calls, lifetimes)
+    plan = _Plan(new, calls, lifetimes, inputs)
+    if plan.steps or plan.moved or plan.paths:
+        _rewrite(new, plan)
+    elif not changed:
+        return graph
+    return new
 
 
 class _Plan:
@@ -125,9 +137,9 @@ class _Plan:
     replaces it.
     """
 
-    def __init__(self, graph: Body, calls: Calls, inputs: bool) -> None:
-        self.lifetimes, self.calls = Lifetimes(graph), calls
-        writing = {op for op in {node.op for node in graph.nodes} if op is not None and calls[op].may_write}
+    def __init__(self, graph: Body, calls: Calls, lifetimes: Lifetimes, inputs: bool) -> None:
+        self.lifetimes, self.calls = lifetimes, calls
+        writing = {op for op in calls if calls[op].may_write}
         filling = {op for op in writing if calls[op].name == WRITTEN}
         steps = {node: found for node in graph.nodes if node.op in writing and (found := self._steps_of(node))}
         self.paths = self._paths(graph, steps) if inputs else {}
@@ -143,6 +155,8 @@ class _Plan:
         """Return the steps of a call; an empty list if the call could not write in place."""
         if node.op is None or not (call := self.calls[node.op]).may_write:
             return []
+        if call.only >= 0 and type(x := node.args[call.only]) is Node and type(node.value) is Metadata:
+            return [Step(node, x, node, *self._scattered(x, node))]
         pairs = list(_pairs(node, call, self.lifetimes.users))
         if any(type(x) is not Node or (new is not None and type(new.value) is not Metadata) for x, new in pairs):
             return []
@@ -280,30 +294,56 @@ def _has_axes(node: Node) -> bool:
 # -- writes that change nothing ------------------------------------------------------------------------------------------------
 
 
-def _without_writes_of_itself(graph: G, calls: Calls) -> G:
-    """Return the graph without calls that write into an array what it contains already."""
+def _leave_out_writes_of_itself(graph: Body, calls: Calls, lifetimes: Lifetimes) -> bool:
+    """Leave out calls that write into an array what it contains already, and say whether there were any."""
     copies: dict[Node, Node] = {}
+    filling = {op for op in calls if calls[op].name == WRITTEN}
     for node in graph.nodes:
-        if node.op is not None and calls[node.op].name == WRITTEN and type(node.args[2]) is Node:
+        if node.op in filling and type(node.args[2]) is Node:
             x, index, value, arrays = node.args
             read = value.op is not None and calls[value.op].name == READ and value.args[0] is x and type(x) is Node
             if read and _same(value.args[1], index) and _same(list(value.args[2]), list(arrays)):
                 copies[node] = x
     if not copies:
-        return graph
-    lifetimes = Lifetimes(graph)
+        return False
     written: dict[Node, list[int]] = {}  # by the class of the memory, where it is written
     for writing in lifetimes.aliases.written_by:
         for memory in lifetimes.aliases.writes(writing):
             written.setdefault(memory, []).append(lifetimes.order[writing])
-    instead: dict[Node, Node] = {}
+    stands: dict[Node, Node] = {}
     alike: dict[Node, list[Node]] = {}  # the values that are one array then, so that each must be able to replace each
     for node, x in copies.items():
         if all([_may_stand_for(lifetimes, written, other, node) for other in alike.get(x, [x])]):
-            instead[node] = x
+            stands[node] = stands.get(x, x)
             alike[node] = alike.setdefault(x, [x])
             alike[x].append(node)
-    return graph.without(instead) if instead else graph
+    _leave_out(graph, lifetimes, stands)
+    return bool(stands)
+
+
+def _leave_out(graph: Body, lifetimes: Lifetimes, stands: dict[Node, Node]) -> None:
+    """Leave out nodes, for each of which another stands that stays; the lifetimes are then those of what is left."""
+    users, aliases = lifetimes.users, lifetimes.aliases
+    readers = [user for node in stands for user in users[node]]
+    taken: set[Node] = set()  # by the nodes that go
+    for node, x in stands.items():
+        taken.update(nodes_in(node.args))
+        reads, more = lifetimes.reads(x), lifetimes.reads(node)
+        aliases.merge(x, node)
+        reads += [] if more is reads else more
+        users[x] += users.pop(node)
+    gone = {lifetimes.order[node] for node in stands}
+    taken = {stands.get(x, x) for x in taken}
+    for x in taken:
+        users[x] = [user for user in users[x] if user not in stands]
+    for x in {aliases.of(x) for x in taken}:
+        reads = lifetimes.reads(x)
+        reads[:] = [i for i in reads if i not in gone]
+    for user in readers:
+        user.args = standing(user.args, stands, every=False)
+    for writing, targets in aliases.written_by.items():
+        aliases.written_by[writing] = [stands.get(x, x) for x in targets]
+    graph.leave_out(stands)
 
 
 def _may_stand_for(lifetimes: Lifetimes, written: dict[Node, list[int]], x: Node, copy: Node) -> bool:
@@ -319,27 +359,41 @@ def _may_stand_for(lifetimes: Lifetimes, written: dict[Node, list[int]], x: Node
 # -- the new graph ---------------------------------------------------------------------------------------------------------
 
 
-def _rewritten(graph: G, plan: _Plan) -> G:
-    there: dict[Node, Any] = {}
+def _rewrite(graph: Body, plan: _Plan) -> None:
+    """Do in a graph what is planned for it."""
     instead: dict[Node, Node] = dict(plan.moved)
     for step in [step for found in plan.steps.values() for step in found]:
         if step.new is not None:
             instead[step.new] = step.target
         for scatter in step.scatters:
             instead[scatter] = scatter.args[0]
-
-    def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
-        made = None
+    stands: dict[Node, Node | None] = {}  # for nodes that nobody reads any more, None where nobody did
+    written: dict[Node, Call] = {}  # the forms that calls were of which write now
+    kept: list[Node] = []
+    for node in graph.nodes:
+        other: Node | None = node
         if node in plan.steps:
-            made = _written(new, node, args, plan.calls)
-        elif node.kind == "item" and maker(node) in plan.steps:
-            made = None if node in instead else _item_of_written(new, node, args, plan.calls)
-        elif node not in plan.paths and node not in instead:
-            made = new.like(node, args)
-        there[node] = there[instead[node]] if node in instead else made
-        return there[node]
-
-    return graph.rebuilt(rule)
+            assert node.op is not None
+            written[node] = plan.calls[node.op]
+            node.args = standing(node.args, stands, every=False)
+            _write(node, written[node])
+            kept.append(node)
+        elif node.kind == "item" and (call := written.get(maker(node))) is not None:
+            other = None if node in instead else _item_of_written(node, call)
+            if other is node:
+                kept.append(node)
+        elif node in plan.paths or node in instead:
+            other = None
+        else:
+            node.args = standing(node.args, stands, every=False)
+            kept.append(node)
+        if node in instead:
+            other = instead[node]
+            other = stands.get(other, other)
+        if other is not node:
+            stands[node] = other
+    graph.leave_out(stands, kept)
+    graph.name_anew()
 
 
 def _form(call: Call) -> Form:
@@ -347,15 +401,13 @@ def _form(call: Call) -> Form:
     return call.form
 
 
-def _written(new: Body, node: Node, args: tuple[Any, ...], calls: Calls) -> Node:
-    """Add the call of the operator that writes, in place of a call of its functional form."""
-    assert node.op is not None
-    call = calls[node.op]
+def _write(node: Node, call: Call) -> None:
+    """Make the call of a functional form a call of the operator that writes."""
     form = _form(call)
     assert call.origin is not None
     outputs = list(node.value) if _count(call) > 1 else [node.value]
-    given = mapped(lambda x: x.value if type(x) is Node else x, args) if form.returned else args
-    return new.call(call.origin, args, form.given_back(outputs, given), node.source)
+    given = mapped(lambda x: x.value if type(x) is Node else x, node.args) if form.returned else node.args
+    node.op, node.name, node.value = call.origin, call.origin.schema.name, form.given_back(outputs, given)
 
 
 def _count(call: Call) -> int:
@@ -364,15 +416,17 @@ def _count(call: Call) -> int:
     return sum(place < 0 for place in form.returned) + len(form.written)
 
 
-def _item_of_written(new: Body, node: Node, args: tuple[Any, ...], calls: Calls) -> Any:
-    """Return the replacement of an output that is not a new value of a written argument."""
-    call, number = node.args
-    if call is not maker(node) or call.op is None:
+def _item_of_written(node: Node, call: Call) -> Node | None:
+    """Return what an output of a functional form is of the call that writes; None for a new value of a written argument."""
+    form, (made, number) = _form(call), node.args
+    if made is not maker(node):
         return None
-    form = _form(calls[call.op])
     others = [i for i, place in enumerate(form.returned) if place < 0]
     if form.residual and number == len(others) + len(form.written) - 1:
         number = len(others) - 1
     elif number >= len(others) - form.residual:
         return None  # a list that is written
-    return args[0] if len(form.returned) == 1 else new.item(args[0], others[number], node.value)
+    if len(form.returned) == 1:
+        return made
+    node.name, node.args, node.source = "", (made, others[number]), made.source
+    return node

@@ -25,6 +25,7 @@ from ..core.lazy import names_of
 from ..core.optional import require
 from ..core.overload import bound
 from ..core.pytree import leaves
+from ..core.wrong_calls import clear
 from ..errors import ArgumentError, BatchingError, UnsupportedError, kind_of
 from ..layers.fake import FakeTensorMode
 from ..layers.vmap import vmap as batched
@@ -232,6 +233,7 @@ def _checked(op: OpOverload, call: Callable[..., Any], dims: Dims) -> Callable[.
 # -- batches ---------------------------------------------------------------------------------------------------------------
 
 
+@clear
 def vmap(f: Callable[..., Any], dim: Any, **options: Any) -> Callable[..., Any]:
     """Return a function that calls `f` for each label along a dimension, all of them in one call instead of a loop.
 

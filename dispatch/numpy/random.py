@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import Tensor, first_wrapper
-from ..errors import UnsupportedError, kind_of
+from ..core.wrong_calls import clear, unfit
+from ..errors import ArgumentError, UnsupportedError, kind_of
 from ..numpy_ops.draws import draw
 from ..numpy_ops.handing_over import hand_over
 from ..operators.prims import detach
@@ -32,7 +33,7 @@ EXAMPLE = """
 def generator(rng: Any, name: str) -> Any:
     """Return what was given as a Generator, if it is one."""
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(
+        raise ArgumentError(
             f"dispatch.numpy.random.{name} draws from a Generator, its first argument, and was given {kind_of(rng)}. Write "
             "rng = np.random.default_rng(seed), and pass rng."
         )
@@ -59,8 +60,11 @@ def drawn(name: str, parameters: dict[str, Any], method: str, made: Function, po
     """
     names = list(parameters)
 
-    def function(rng: Any, *args: Any, **keywords: Any) -> Any:
-        given = signature.bind(rng, *args, **keywords)
+    def function(rng: Any = None, *args: Any, **keywords: Any) -> Any:
+        try:
+            given = signature.bind(rng, *args, **keywords)
+        except TypeError:
+            raise unfit(function, (rng, *args), keywords) from None
         given.apply_defaults()
         values, size = [given.arguments[x] for x in names], given.arguments["size"]
         rng = generator(given.arguments["rng"], name)
@@ -159,6 +163,7 @@ power = drawn(
 )
 
 
+@clear
 def multivariate_normal(rng: Any, mean: Any, cov: Any, size: Any = None, *, method: str = "svd") -> Any:
     """Draw as `rng.multivariate_normal(mean, cov, size, method=...)` does, with Tensors as parameters.
 
@@ -209,6 +214,7 @@ def multivariate_normal(rng: Any, mean: Any, cov: Any, size: Any = None, *, meth
     return (mean + np.dot(z.reshape(-1, n), root.T)).reshape(*shape, n)
 
 
+@clear
 def gamma(rng: Any, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
     """Draw as `rng.gamma(shape, scale, size)` does, with a Tensor as the scale.
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
+from ..core.wrong_calls import clear, named_dtype
+from ..errors import ArgumentError, check_flag, kind_of
 from ..numpy_ops.handing_over import handed_over
 from .functions import FUNCTIONS
 
@@ -48,6 +50,7 @@ def clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: 
     return numpy_clip(x, low, high, out, **keywords)
 
 
+@clear
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Return an array with another dtype.
 
@@ -71,8 +74,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     array([1])
     """
     if isinstance(x, (np.ndarray, Tensor)):
+        dtype, copy = named_dtype("astype", dtype), check_flag(copy, "astype: copy")
         return numpy_astype(x, dtype, copy=copy) if device is None else numpy_astype(x, dtype, copy=copy, device=device)
-    return x.astype(dtype, copy=copy)
+    if not hasattr(x, "astype"):
+        raise ArgumentError(f"astype: x is an array, and was given {kind_of(x)}. Write asarray(x, dtype=...).")
+    return x.astype(named_dtype("astype", dtype), copy=copy)
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:

@@ -102,7 +102,7 @@ def core_ndims(ufunc: np.ufunc) -> list[int]:
 def cast(x: Any, dtype: Any) -> Any:
     """Return an operand in the dtype of a loop."""
     if not hasattr(x, "dtype"):
-        return dtype.type(x)
+        return np.asarray(x).astype(dtype)[()] if isinstance(x, complex) and dtype.kind != "c" else dtype.type(x)
     return x if x.dtype == dtype else prims.astype(x, dtype)
 
 
@@ -191,7 +191,7 @@ def flatten(self: Any, order: str = "C") -> Any:
 
 def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """`x.astype(dtype)`."""
-    dtype = named_dtype("x.astype", dtype) if type(dtype) is str else np.dtype(dtype)
+    dtype = np.dtype(dtype) if isinstance(dtype, (np.dtype, type)) else named_dtype("x.astype", dtype)
     order = named_order(order, "K", self)
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
         np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
@@ -313,7 +313,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     a, indices = as_value(a), as_value(indices)
     if mode != "raise":
         np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
-        n = prod(a.shape) if axis is None else a.shape[normalize_axis_index(axis, len(a.shape))]
+        n = prod(a.shape) if axis is None or not a.shape else a.shape[normalize_axis_index(axis, len(a.shape))]
         if mode == "wrap":
             indices = pointwise.remainder(indices, larger(n, 1))
         else:

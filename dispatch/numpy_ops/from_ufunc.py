@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..core.source import caller
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import holding
 from ..dispatcher.layer import find_layer
 from ..errors import DefinitionError, kind_of
 from ..layers.fake import FakeTensor, fake_tensor
@@ -39,7 +39,7 @@ DIFFERENTIATED: set[OpOverload] = set()  # SciPy's functions that have every par
 FEW = "xyz"  # the names of up to three arguments, as in NumPy's table; x0, x1, ... for more
 
 
-@clear
+@holding("name", "opaque")
 def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequence[Partial] = None, opaque: bool | None = None) -> OpOverload:
     """Make an operator of a ufunc.
 

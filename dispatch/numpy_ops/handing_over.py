@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 
 from ..core import Tensor, first_wrapper
+from ..core.wrong_calls import named_dtype
 
 Function = Callable[..., Any]
 
@@ -41,7 +42,12 @@ def handed_over(function: Function) -> Function:
         found = first_wrapper(args)
         if found is None and keywords:
             found = first_wrapper(keywords)
-        return function(*args, **keywords) if found is None else hand_over(found, function, args, keywords)
+        try:
+            return function(*args, **keywords) if found is None else hand_over(found, function, args, keywords)
+        except TypeError:
+            if "dtype" in keywords:
+                named_dtype(function.__name__, keywords["dtype"])  # which says of one that is none what to write
+            raise
 
     return call
 

@@ -4,9 +4,11 @@
     scatter_add(x, index, shape, arrays)   zeros of this shape, with x added at `index`; repeated elements are added up
 
 `index` is anything NumPy takes. Arrays in it that the layers must see, such as tracked or batched ones, are given in
-`arrays`, with `ARRAY` in their places: `x[:, i]` is `getitem(x, (slice(None), ARRAY), [i])`.
+`arrays`, with `ARRAY` in their places: `x[:, i]` is `getitem(x, (slice(None), ARRAY), [i])`. The file has more than 350 lines because
+what reads, what adds and their batches are one reading of an index.
 """
 
+from math import prod
 from operator import index as number_of
 from typing import Any
 
@@ -34,7 +36,7 @@ Shape = tuple[int, ...]
 
 
 ALONE = (ARRAY,)  # the index that is one array
-choose = undispatched(np.where)
+choose, _NUMPY_TAKE = undispatched(np.where), undispatched(np.take)
 
 # -- kernels -----------------------------------------------------------------------------------------------------------
 
@@ -144,7 +146,7 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
             check_item(x, index, arrays)
             raise
         if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
-            out = copy(out)  # a number of an array, which is no view of it
+            out = copy(out) if out.dtype.isnative else astype(out, out.dtype.newbyteorder("="))  # a number: no view, and never swapped
         return out, 0 if found.together else found.width
     arrays = with_batch(info, "np::getitem", arrays, dims, found.width)
     if in_dims[0] is None:
@@ -330,15 +332,30 @@ def as_number(x: Any) -> Any:
     return x if x.shape else getitem(x, ())
 
 
+def _take_pullback(g: Any, x_shape: Shape, indices: Any, axis: int | None) -> Any:
+    shape, axis = ((prod(x_shape),), 0) if axis is None or not x_shape else (x_shape, axis)
+    if is_mask(indices):
+        indices = astype(indices, np.intp)
+    found = scatter_add(g, (*(slice(None),) * normalize_axis_index(axis, len(shape)), ARRAY), shape, [indices])
+    return found if shape is x_shape else reshape(found, x_shape)
+
+
 def _taken(x: Any, indices: Any, axis: int | None = None) -> Any:
-    return np.take(x, indices, axis)
+    return _NUMPY_TAKE(x, indices, axis)
 
 
 def _taken_of_few(x: Any, indices: Any, axis: int | None = None) -> Any:
     return np.take(x, indices, axis, mode="clip")  # a number is the index that it is, and x is a stand-in of a few elements
 
 
-take = composite("take(Tensor x, Tensor indices, int? axis=None) -> Tensor", _take, numpy=_taken, laid_out=_taken_of_few)
+take = composite(
+    "take(Tensor x, Tensor indices, int? axis=None) -> Tensor",
+    _take,
+    numpy=_taken,
+    laid_out=_taken_of_few,
+    autograd=pullbacks(x=_take_pullback),
+    jvp=linear("x"),
+)
 vars(take)[INDICES] = (1,)
 for _op in (where, zero_unless, zero_unless_nan):
     vars(_op)[INDICES] = (0,)

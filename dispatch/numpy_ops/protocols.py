@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
 from ..core.lazy import LazyFunction
+from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
@@ -290,6 +291,7 @@ def _dlpack_device(self: Any) -> tuple[int, int]:
     return found
 
 
+@clear
 def detach(x: Any) -> Any:
     """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 

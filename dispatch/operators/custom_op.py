@@ -232,7 +232,7 @@ def _define(
     attributes["__wrapped__"] = fn
     check_flag(broadcasts, f"{name}: broadcasts")
     if items is None:
-        if broadcasts or workers != 1:
+        if broadcasts or not (type(workers) is int and workers == 1):
             said = "broadcasts=True" if broadcasts else "workers="
             raise DefinitionError(
                 f'{name}: {said} is about the items of a signature, and none is given. Write signature="(n)->()", say.',

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from ..core import DispatchKey, OpOverload
 from ..core.source import caller
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import clear, holding
 from ..dispatcher.layer import key_of_name
 from ..errors import DefinitionError, kind_of
 from ..schema.tags import Tag
@@ -58,7 +58,7 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Tag 
 @overload
 def define(qualname: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]: ...
 @or_of_library(define_in)
-@clear
+@holding("lib")
 def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> Any:
     """Define an operator by its schema, without a kernel.
 
@@ -118,7 +118,7 @@ def impl(qualname: str | OpOverload, types: Types, func: F, *, lib: Library | No
 @overload
 def impl(qualname: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]: ...
 @or_of_library(impl_in)
-@clear
+@holding("lib")
 def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None = None) -> Any:
     """Register a kernel of an operator, for devices or at keys.
 
@@ -171,7 +171,7 @@ def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None =
         raise DefinitionError(f"{name}: impl names no device. Write 'default' for a kernel that computes on any.")
     if func is None:
         return lambda fn: impl(qualname, keys, fn, lib=lib)
-    library = lib or Library(split_name(name)[0], "IMPL")
+    library = Library(split_name(name)[0], "IMPL") if lib is None else lib
     for key in keys:
         library.impl(qualname, func, key)
     return func

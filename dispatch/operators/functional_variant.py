@@ -18,7 +18,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
 from ..dispatcher.layer import find_layer
-from ..errors import BatchingError, DefinitionError, FakeTensorError
+from ..errors import BatchingError, DefinitionError, FakeTensorError, kind_of
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
@@ -271,6 +271,8 @@ def name_for(schema: Schema, functional: bool | str, module: str = "", place: st
 
 def add_with_form(op: OpOverload, functional: bool | str, module: str, place: str) -> OpOverload:
     """`registry.add`, and where `functional` asks for it the operator's functional form by its name: both, or neither."""
+    if not isinstance(functional, (str, bool)):
+        raise DefinitionError(f"{op.name}: functional= is True or the form's name, and was given {kind_of(functional)}.")
     with registration_lock:
         name = name_for(op.schema, functional, module, place) if functional else ""
         op = add(op, module, place)

@@ -14,12 +14,12 @@ from typing import Any
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
 from ..core.wrong_attributes import Fields
-from ..core.wrong_calls import Block, clear
+from ..core.wrong_calls import Block, clear, holding
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.call_errors import refused_output
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..dispatcher.rule_parameters import check_kernel_parameters
-from ..errors import DefinitionError, LibraryError, kind_of
+from ..errors import DefinitionError, LibraryError, did_you_mean, kind_of, shown
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
@@ -82,8 +82,10 @@ class Library(Fields, metaclass=Block):
         module, place = caller()
         if not isinstance(ns, str):
             raise LibraryError(f"a library is of a namespace, by its name, and {kind_of(ns)} was given.")
-        if kind not in KINDS:
-            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {kind!r} was given.")
+        asked: object = kind
+        if not isinstance(asked, str) or asked not in KINDS:
+            near = did_you_mean(asked, KINDS) if isinstance(asked, str) else ""
+            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {shown(asked)} was given.{near}")
         if ns != "_":
             check_name(ns, "a namespace")
         elif kind != "IMPL":
@@ -107,6 +109,7 @@ class Library(Fields, metaclass=Block):
                     )
                 _owners[ns] = self
 
+    @clear
     def define(self, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> str:
         """Define an operator of this namespace by its schema, without a kernel.
 
@@ -146,6 +149,7 @@ class Library(Fields, metaclass=Block):
             self._defined.append((add(op, module, place), op.table))
         return str(op.schema.full_name).partition("::")[2]
 
+    @holding("with_keyset", "allow_override")
     def impl(
         self,
         op_name: str | OpOverload,
@@ -212,6 +216,7 @@ class Library(Fields, metaclass=Block):
             self._waiting.append(waiting)
             wait(name, waiting)
 
+    @holding("with_keyset")
     def fallback(self, fn: Function, dispatch_key: str | DispatchKey = "", *, with_keyset: bool = False) -> None:
         """Register a kernel at a key for every operator that has none of its own there.
 
@@ -316,8 +321,9 @@ def _forget_slots() -> None:
 
 def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[Tag]) -> OpOverload:
     """Make an operator without kernels from a schema that begins with '('; it is not registered by name yet."""
-    if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
-        raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {alias_analysis!r} was given.")
+    asked: object = alias_analysis
+    if not isinstance(asked, str) or asked not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+        raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {shown(alias_analysis)} was given.")
     marks = tag_set(tags, name) | ({Tag.maybe_aliasing_or_mutating} if alias_analysis == "CONSERVATIVE" else set())
     schema = Schema.parse(text, name=name)
     check_tags(schema, marks)

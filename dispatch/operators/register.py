@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import check_takes, clear, holding
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
-from ..errors import ArgumentError, DefinitionError, did_you_mean, kind_of
+from ..errors import ArgumentError, DefinitionError, check_word, did_you_mean, kind_of
 from .kernel_functions import made_of
 from .namespaces import Operator
 from .registry import find
@@ -63,7 +63,7 @@ def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: An
     return given[-1]
 
 
-@clear
+@holding("device_types")
 def register_kernel(
     op: OpOverload | str,
     device_types: str | Sequence[str] | None,
@@ -123,7 +123,7 @@ def register_kernel(
     return _attach("kernel", op, lib, func, device_types, workers=workers)
 
 
-@clear
+@holding("allow_override")
 def register_fake(
     op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None, allow_override: bool = True
 ) -> Any:
@@ -445,6 +445,7 @@ class SampleFunction(NamedTuple):
     gradients: str
 
 
+@clear
 def register_samples(
     op: OpOverload | str, func: Any = None, /, *, fixed: str | Sequence[str] = (), gradients: str = "compare"
 ) -> Any:
@@ -495,13 +496,13 @@ def register_samples(
     if not callable(func):
         made = "samples are made by a function of a numpy.random.Generator"
         raise DefinitionError(f"{op.name}: {made}, and {kind_of(func)} was given.")
+    check_takes("register_samples", func, ("rng",))
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
         if name not in op.arguments.names:
             close = did_you_mean(str(name), op.arguments.names)
             raise DefinitionError(f"{op.name} has no argument {name!r} to keep fixed.{close}")
-    if gradients not in ("compare", "exist"):
-        raise DefinitionError(f'{op.name}: gradients= is "compare" or "exist", and was given {gradients!r}.')
+    check_word(gradients, f"{op.name}: gradients=", ("compare", "exist"), DefinitionError)
     vars(op)["sample_function"] = SampleFunction(func, names, gradients)
     return func
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.source import innermost, where
-from ..core.wrong_calls import clear
-from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of
+from ..core.wrong_calls import holding
+from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of, shown
 from .defaults import accept, spell
 from .dimensions import Places, Tree
 from .hint_suggestions import ALLOWED
@@ -111,7 +111,7 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
     return schema
 
 
-@clear
+@holding("op_name", "mutates_args")
 def infer_schema(
     fn: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Tag | Iterable[Tag] = ()
 ) -> str:
@@ -249,17 +249,20 @@ def _shared(
         written = arrays
     else:
         unsure = isinstance(mutates_args, dict) and any(value is False for value in mutates_args.values())
-        if unsure or not isinstance(mutates_args, Iterable):
+        names: Any = mutates_args
+        if unsure or isinstance(names, bytes) or not isinstance(names, Iterable):
             raise DefinitionError(
                 f"{name}: mutates_args is {kind_of(mutates_args)}. "
                 "Write the names of the arrays that are written to, mutates_args=() for none.",
                 operator=name,
             )
         written = list(mutates_args)
+    word: Any
     for word in written:
-        if word not in kinds:
-            known = did_you_mean(str(word), kinds) or f" Parameters: {', '.join(kinds)}."
-            raise DefinitionError(f"{name}: mutates_args names {word!r}, which is no parameter.{known}", operator=name)
+        if not isinstance(word, str) or word not in kinds:
+            near = did_you_mean(word, kinds) if isinstance(word, str) else ""
+            known = near or f" Parameters: {', '.join(kinds)}."
+            raise DefinitionError(f"{name}: mutates_args names {shown(word)}, which is no parameter.{known}", operator=name)
         if word not in arrays:
             raise DefinitionError(
                 f"{name}: mutates_args names '{word}', which is {kinds[word]}. Only arrays can be written to.",

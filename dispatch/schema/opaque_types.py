@@ -3,11 +3,13 @@
 import sys
 import weakref
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from ..core import Tensor
+from ..core.wrong_calls import clear
 from ..errors import DefinitionError, SchemaError, kind_of
 from .types import ClassType
 
@@ -15,6 +17,7 @@ C = TypeVar("C", bound=type)
 _opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionary()
 
 
+@partial(clear, short=True)
 def register_opaque_type(cls: C, /) -> C:
     """Let operators take instances of a class. They are passed through as they are: no layer looks into them.
 

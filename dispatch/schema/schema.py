@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ..core.wrong_calls import Made
+from ..core.wrong_calls import Made, clear
 from ..errors import SchemaError, kind_of
 from .bounds import Bounds
 from .defaults import accept, spell
@@ -210,6 +210,7 @@ class Schema(Spelled, metaclass=Made):
             raise SchemaError(f"{self.full_name}: {fault[0]}", operator=self.qualname)
 
     @classmethod
+    @clear
     def parse(cls, text: str, name: str | None = None) -> "Schema":
         """Read a schema.
 
@@ -236,6 +237,9 @@ class Schema(Spelled, metaclass=Made):
         'mylib::fill(Tensor(a!) x, *, int n=1) -> ()'
         """
         given: object = text
+        of: object = name
+        if of is not None and not isinstance(of, str):
+            raise SchemaError(f"Schema.parse: name is 'ns::name', a str, and was given {kind_of(of)}.")
         if not isinstance(given, str):
             named = f"{name}: " if name else ""
             raise SchemaError(f"{named}a schema is a text, '(Tensor x) -> Tensor', and {kind_of(given)} was given.")

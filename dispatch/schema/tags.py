@@ -8,7 +8,7 @@ from enum import Enum, EnumMeta
 from typing import Any
 
 from ..core.wrong_attributes import Attributes, not_set
-from ..errors import DefinitionError, did_you_mean
+from ..errors import DefinitionError, did_you_mean, shown
 from .schema import Schema
 from .types import TENSOR
 
@@ -77,15 +77,16 @@ Tag.__getattr__, Tag.__setattr__ = Attributes.__getattr__, _set  # type: ignore[
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     """Return the tags that a user gave as a set, or raise with the operator's name."""
-    if tags is None or tags == ():
+    if tags is None or (isinstance(tags, tuple) and not tags):
         return frozenset()
-    several = isinstance(tags, Iterable) and not isinstance(tags, (str, type))
+    several = isinstance(tags, Iterable) and not isinstance(tags, (str, bytes, type))
     given: list[Any] = list(tags) if several else [tags]  # type: ignore[arg-type]
     for tag in given:
         if not isinstance(tag, Tag):
-            advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)
+            word = tag if isinstance(tag, str) else ""
+            advice = f" Write Tag.{word}." if word in Tag.__members__ else did_you_mean(word, Tag.__members__) if word else ""
             advice = advice or f" Tags: {', '.join(Tag.__members__)}."
-            raise DefinitionError(f"{name}: {tag!r} is no Tag.{advice}", operator=name)
+            raise DefinitionError(f"{name}: {shown(tag)} is no Tag.{advice}", operator=name)
     return frozenset(given)
 
 

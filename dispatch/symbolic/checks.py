@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..core.source import line
+from ..core.wrong_calls import clear
 from ..errors import ArgumentError, CheckError, kind_of
 from .guards import said
 from .sym_bool import SymBool
 
 
+@clear
 def check(condition: Any, message: str | Callable[[], str] | None = None) -> None:
     """Raise unless a condition holds, as `torch._check` does.
 

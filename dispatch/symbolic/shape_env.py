@@ -10,8 +10,8 @@ from typing import Any
 
 from ..core.source import line
 from ..core.wrong_attributes import Fields
-from ..core.wrong_calls import Made
-from ..errors import ArgumentError, CheckError, DataDependentSizeError
+from ..core.wrong_calls import Made, clear
+from ..errors import ArgumentError, CheckError, DataDependentSizeError, check_int, kind_of
 from .expressions import Expressions
 from .facts import Facts
 from .guards import Check, Guard, said
@@ -77,6 +77,7 @@ class ShapeEnv(Fields, metaclass=Made):
 
     # -- symbols -----------------------------------------------------------------------------------------------------------
 
+    @clear
     def new_size(self, hint: int) -> Any:
         """Return the symbol for a size of an array.
 
@@ -90,6 +91,8 @@ class ShapeEnv(Fields, metaclass=Made):
         SymInt or int
             The same symbol for the same number; for 0 and 1 the number itself.
         """
+        if type(hint) is not int:
+            hint = check_int(hint, "ShapeEnv.new_size: hint")
         if hint in (0, 1):
             return hint
         with self.expressions.making:
@@ -98,6 +101,7 @@ class ShapeEnv(Fields, metaclass=Made):
                 self._by_hint[hint] = self.new_symbol(f"s{count}", hint=hint, low=2)
             return self._by_hint[hint]
 
+    @clear
     def new_dynamic_size(self, *, min: int = 0, max: Any = None) -> SymInt:
         """Return a new symbol for a size that depends on data.
 
@@ -111,13 +115,16 @@ class ShapeEnv(Fields, metaclass=Made):
         -------
         SymInt
         """
+        most = max if type(max) is SymInt or max is None else check_int(max, "ShapeEnv.new_dynamic_size: max")
+        least = check_int(min, "ShapeEnv.new_dynamic_size: min")
         with self.expressions.making:
             count = sum(name.startswith("u") for name in self.symbols)
-            made = self.new_symbol(f"u{count}", low=min, high=max if type(max) is int else None)
-            if type(max) is SymInt:
-                self.facts.add_nonnegative(plus(max.terms, made.terms, -1))
+            made = self.new_symbol(f"u{count}", low=least, high=most if type(most) is int else None)
+            if type(most) is SymInt:
+                self.facts.add_nonnegative(plus(most.terms, made.terms, -1))
             return made
 
+    @clear
     def new_symbol(self, name: str, *, hint: int | None = None, low: int = 0, high: int | None = None) -> SymInt:
         """Return a new symbol of a given name, for a graph that is read from a file.
 
@@ -138,6 +145,11 @@ class ShapeEnv(Fields, metaclass=Made):
         ArgumentError
             If there is a symbol of that name.
         """
+        if not isinstance(name, str):
+            raise ArgumentError(f"ShapeEnv.new_symbol: name is a str, 'n' say, and was given {kind_of(name)}.")
+        low = check_int(low, "ShapeEnv.new_symbol: low")
+        hint = None if hint is None else check_int(hint, "ShapeEnv.new_symbol: hint")
+        high = None if high is None else check_int(high, "ShapeEnv.new_symbol: high")
         if name in self.symbols:
             raise ArgumentError(f"a ShapeEnv was asked for a new symbol {name}, and has one. Take symbols[{name!r}].")
         guess = hint if hint is not None else max(low, GUESS if high is None else min(high, GUESS))

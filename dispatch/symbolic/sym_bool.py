@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.wrong_calls import Made
+from ..core.wrong_calls import Made, clear
 from .sym_int import NUMBERS, text_of
 
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -67,6 +67,7 @@ class SymBool(metaclass=Made):
         found = dict.fromkeys(getattr(self.left, "names", ())) | dict.fromkeys(getattr(self.right, "names", ()))
         return tuple(found)
 
+    @clear
     def evaluate(self, values: Mapping[str, int]) -> bool:
         """Return whether the condition holds for these numbers of its symbols.
 

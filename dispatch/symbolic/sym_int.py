@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import Size, Tensor
-from ..core.wrong_calls import Made
-from ..errors import TracingError
+from ..core.wrong_calls import Made, clear
+from ..errors import ArgumentError, TracingError
 from .polynomials import Terms
 
 Operand = Any
@@ -64,6 +64,7 @@ class SymInt(Size, metaclass=Made):
         """The names of the symbols in the size, the oldest first."""
         return tuple(self.env.expressions.names_of(self.terms))
 
+    @clear
     def evaluate(self, values: Mapping[str, int]) -> int:
         """Return the number of the size for these numbers of its symbols.
 
@@ -84,7 +85,11 @@ class SymInt(Size, metaclass=Made):
         """
         if self._compiled is None:
             self._compiled = self.env.expressions.compiled((self,), self.names)
-        return self._compiled(*[values[name] for name in self.names])[0]  # type: ignore[index,no-any-return]
+        try:
+            given = [values[name] for name in self.names]
+        except KeyError as error:
+            raise ArgumentError(f"evaluate: values has no number for {error.args[0]!r}, of {self.names}.") from None
+        return self._compiled(*given)[0]  # type: ignore[index,no-any-return]
 
     def _with(self, op: str, other: Operand, reflected: bool = False) -> Any:
         if type(other) is not int and type(other) is not SymInt:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.pytree import items_of, steps
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import holding
 from ..dispatcher.printing import describe_value
 from ..errors import ArgumentError, kind_of
 from ..layers.autograd import TrackedTensor
@@ -32,17 +32,20 @@ def tolerance(*dtypes: np.dtype[Any], rtol: float | None = None, atol: float | N
     if rtol is not None and atol is not None:
         pairs: tuple[tuple[str, Any], ...] = (("rtol", rtol), ("atol", atol))
         for name, given in pairs:
-            if not (isinstance(given, (int, float, np.number)) and given >= 0):
+            if isinstance(given, np.ndarray) or not (isinstance(given, (int, float, np.number)) and given >= 0):
                 shown = given if isinstance(given, (int, float)) else kind_of(given)
                 raise ArgumentError(f"{name} is a tolerance, a number from 0 up, and was given as {shown}.")
         return Tolerance(rtol, atol)
+    for name, one in (("rtol", rtol), ("atol", atol)):
+        if one is not None and not isinstance(one, (int, float, np.number)):
+            raise ArgumentError(f"{name} is a tolerance, a number from 0 up, and was given as {kind_of(one)}.")
     if rtol is not None or atol is not None:
         given, missing = ("rtol", "atol") if atol is None else ("atol", "rtol")
         raise ArgumentError(f"{given} was given without {missing}. Give both or neither; 0 is a tolerance too.")
     return max(_BY_PRECISION.get(d.char, _DOUBLE) if d.kind in "fc" else _EXACT for d in dtypes)
 
 
-@clear
+@holding("equal_nan")
 def assert_close(
     actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True
 ) -> None:

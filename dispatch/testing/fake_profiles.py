@@ -15,6 +15,7 @@ import numpy as np
 from ..core import Definition, OpOverload, Tensor
 from ..core.pytree import field_names, items_of, made_of
 from ..core.wrong_attributes import Fields
+from ..core.wrong_calls import clear_tuple, holding
 from ..dispatcher.layer import find_layer
 from ..dispatcher.observer import Watcher
 from ..dispatcher.printing import brief
@@ -28,6 +29,7 @@ VERSION = 1
 Path = str | PathLike[str]
 
 
+@clear_tuple
 class OpProfile(NamedTuple):
     """One recorded call, as `record_op_profiles` makes it.
 
@@ -110,6 +112,7 @@ class _Recorder(Watcher):
         return result
 
 
+@holding("namespaces")
 @contextmanager
 def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
     """Record, while the block lasts, the calls on plain arrays of all operators in some namespaces, by default in every one.
@@ -137,6 +140,7 @@ def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
         yield recorder.profiles
 
 
+@holding("profiles")
 @contextmanager
 def generate_fake_kernels(profiles: Profiles) -> Iterator[None]:
     """Give operators, while the block lasts, fake rules that look up what was recorded.
@@ -192,6 +196,7 @@ def _rule(op: OpOverload, known: list[OpProfile]) -> Callable[..., Any]:
     return rule
 
 
+@holding("profiles", "path")
 def save_op_profiles(profiles: Profiles, path: Path) -> None:
     """Write profiles to a JSON file, sorted, so that two recordings can be compared line by line.
 
@@ -215,6 +220,7 @@ def save_op_profiles(profiles: Profiles, path: Path) -> None:
         json.dump({"version": VERSION, "profiles": data}, file, indent=1)
 
 
+@holding("path")
 def load_op_profiles(path: Path) -> Profiles:
     """Read profiles from a JSON file that `save_op_profiles` wrote.
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..core import OBSERVE, Definition, OpOverload, Setting, Tensor, Without, setting
 from ..core.pytree import field_names, items_of
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import clear, holding
 from ..dispatcher.observer import Watcher
-from ..errors import DefinitionError, OpCheckError, did_you_mean
+from ..errors import DefinitionError, OpCheckError, did_you_mean, kind_of
 from ..layers.autograd import TrackedTensor
 from .cases import arrays_in
 from .operator_checks import ALL, opcheck
@@ -35,6 +35,7 @@ DESCRIPTION = [
 ]
 
 
+@holding("reason")
 def dont_generate_opcheck_tests(reason: str) -> Callable[[F], F]:
     """Return a decorator that excludes a test from `generate_opcheck_tests`.
 
@@ -65,6 +66,7 @@ def dont_generate_opcheck_tests(reason: str) -> Callable[[F], F]:
     return mark
 
 
+@clear
 def is_inside_opcheck_mode() -> bool:
     """Return whether this code runs because a check of `generate_opcheck_tests` called an operator in this thread.
 
@@ -226,7 +228,7 @@ def repro(op: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], util: str
     return "\n".join(lines)
 
 
-@clear
+@holding("testcase", "namespaces", "failures_dict_path", "additional_decorators", "test_utils")
 def generate_opcheck_tests(
     testcase: C,
     namespaces: Sequence[str],
@@ -268,6 +270,11 @@ def generate_opcheck_tests(
     >>> [name for name in vars(TestSin) if name.startswith("test")]
     ['test_ones', 'test_schema__test_ones']
     """
+    cls: object = testcase
+    if not isinstance(cls, type):
+        raise DefinitionError(f"generate_opcheck_tests adds tests to a class of tests, and was given {kind_of(cls)}.")
+    if isinstance(namespaces, str):
+        raise DefinitionError(f"generate_opcheck_tests: namespaces is a list of names. Write [{namespaces!r}].")
     utils = ALL if test_utils == "ALL" else (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     failures = Failures(failures_dict_path)
     made: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import ground
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import holding
 from ..errors import ArgumentError, GradcheckError, kind_of
 from ..layers.autograd import TrackedTensor, track
 from .closeness import tolerance
@@ -16,7 +16,7 @@ from .numerical_jacobian import Probe, compare, gradients, random_like
 Function = Callable[..., Any]
 
 
-@clear
+@holding("raise_exception")
 def gradcheck(
     f: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
 ) -> bool:
@@ -74,7 +74,7 @@ def gradcheck(
     return found is None
 
 
-@clear
+@holding("raise_exception")
 def gradgradcheck(
     f: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
 ) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import Tensor, check_data, ground
 from ..core.pytree import field_names, mapped
+from ..core.wrong_calls import check_takes
 from ..dispatcher.printing import describe_value
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import ArgumentError, GradcheckError, check_function
@@ -73,7 +74,12 @@ class Probe(NamedTuple):
 
     def run(self, arrays: list[Any]) -> Any:
         """Run the function on plain arrays, copied because it may write to its inputs."""
-        return self.f(*self.arguments([x.copy(order="K") for x in arrays]))
+        given = self.arguments([x.copy(order="K") for x in arrays])
+        try:
+            return self.f(*given)
+        except TypeError:
+            check_takes("gradcheck", self.f, given)
+            raise
 
     def differentiated(self) -> Iterator[tuple[str, Array]]:
         """Return the inputs to differentiate by, with their labels."""

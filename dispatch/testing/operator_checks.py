@@ -12,7 +12,7 @@ import numpy as np
 from ..core import OpOverload, check_data, device_of
 from ..core.pytree import leaves
 from ..core.wrong_calls import clear
-from ..errors import ArgumentError, check_flag, did_you_mean, kind_of
+from ..errors import ArgumentError, check_flag, check_word, did_you_mean, kind_of, shown
 from ..operators.kernel_functions import made_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
@@ -262,10 +262,9 @@ def _run(case: Case, names: Sequence[str], options: Options, runs: bool = True) 
 
 
 def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: Any) -> Options:
-    if gradients not in ("compare", "exist"):
-        raise ArgumentError(f'opcheck: gradients= is "compare" or "exist", and was given {gradients!r}.')
+    check_word(gradients, "opcheck: gradients=", ("compare", "exist"))
     if eps is not None and not (isinstance(eps, (int, float)) and 0 < eps < 1):
-        raise ArgumentError(f"opcheck: eps= is the step of finite differences, between 0 and 1, and was given {eps!r}.")
+        raise ArgumentError(f"opcheck: eps= is the step of finite differences, between 0 and 1, and was given {shown(eps)}.")
     if not isinstance(fixed, Iterable):
         raise ArgumentError(f'opcheck: fixed= has names of arguments, ("indices",) say, and was given {kind_of(fixed)}.')
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
@@ -279,7 +278,7 @@ def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: 
 
 def _check_timeout(timeout: Any) -> None:
     if not (isinstance(timeout, (int, float)) and timeout > 0):
-        raise ArgumentError(f"opcheck: timeout= is a number of seconds above 0, and was given {timeout!r}.")
+        raise ArgumentError(f"opcheck: timeout= is a number of seconds above 0, and was given {shown(timeout)}.")
 
 
 def _subclasses(case: Case, findings: Findings) -> bool:

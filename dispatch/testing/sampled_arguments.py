@@ -13,9 +13,9 @@ import numpy as np
 from ..core import OpOverload
 from ..core.pytree import leaves
 from ..core.wrong_attributes import Fields
-from ..core.wrong_calls import clear
+from ..core.wrong_calls import clear, clear_tuple
 from ..dispatcher.printing import brief
-from ..errors import ArgumentError, did_you_mean, kind_of
+from ..errors import ArgumentError, check_int, did_you_mean, kind_of
 from ..operators.register import SampleFunction, resolve
 from ..schema.bounds import Bounds
 from ..schema.dimensions import ArrayHint, Bindings, Each, Places, Tree, integers_of
@@ -47,6 +47,7 @@ MOST_TEXT = 30  # of a value in the name of a sample
 WHOLE = 8  # times as much for integers
 
 
+@clear_tuple
 class Sample(NamedTuple):
     """Arguments of an operator.
 
@@ -109,6 +110,8 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     >>> [sample.what for sample in samples("np::matmul")][:2]
     ['(3,), (3,)', '(2, 3), (3, 4)']
     """
+    if check_int(seed, "samples: seed") < 0:
+        raise ArgumentError(f"samples: seed is an int from 0 up, and was given {seed}.")
     return made(resolve(op), seed)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.wrong_calls import holding
+from ..errors import ArgumentError, check_int
 from .cases import arrays_in, is_array, map_arrays
 
 Array = np.ndarray[Any, Any]
@@ -32,6 +34,7 @@ AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|b
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 
 
+@holding("args")
 def layouts(args: Arguments) -> Variants:
     """Yield the same values in other layouts: Fortran order, reversed or stepped, read-only, byte-swapped, unaligned.
 
@@ -68,6 +71,7 @@ def layouts(args: Arguments) -> Variants:
         yield "unaligned", _each(_unaligned, args)
 
 
+@holding("args", "kept")
 def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     """Yield other values of the same shapes, dtypes and layouts: permuted, zeros; floats negated, tiny, large, and with nan.
 
@@ -184,6 +188,7 @@ def named(what: str, names: Sequence[str]) -> str:
     return f"{head} '{names[int(number)]}'" if head.endswith("value of") else what
 
 
+@holding("args", "fixed", "only_longer")
 def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = False) -> Variants:
     """Yield other sizes: each length changed wherever it occurs, to one more, 1, 67 and 0, and equal lengths made different.
 
@@ -210,6 +215,9 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
     [(3, 3), (2, 3), (1, 1), (67, 67), (0, 0), ()]
     """
     arrays = arrays_in(args)
+    for i in fixed:
+        if check_int(i, "sizes: fixed, the place of an array,") >= len(arrays):
+            raise ArgumentError(f"sizes: fixed has {i}, and the arguments have {len(arrays)} arrays. Places begin at 0.")
     stay = {n for i in fixed for n in arrays[i].shape}
     lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
     for what, change in islice(_resizings(arrays, lengths, fixed, only_longer=only_longer), MOST_SIZES):

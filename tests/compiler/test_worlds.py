@@ -89,7 +89,8 @@ class Told:
         if isinstance(x, np.ndarray):
             shared = [i for i, y in enumerate(self.arrays) if np.shares_memory(x, y)]
             steps = [step for n, step in zip(x.shape, x.strides, strict=True) if n > 1 and x.size]
-            self.lines.append((repr(x.dtype), x.shape, steps, x.flags.writeable, x.tobytes(), shared))
+            bits = repr(x.tolist()) if x.dtype.hasobject else x.tobytes()
+            self.lines.append((repr(x.dtype), x.shape, steps, x.flags.writeable, bits, shared))
             self.arrays.append(x)
         elif depth < 9:
             self.inside(x, depth + 1)

@@ -2,13 +2,15 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import dispatch
-from dispatch.core.collector import collector_paused
+from dispatch.core.collector import MANY, collector_paused
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +44,47 @@ def test_no_collection_begins_while_a_function_is_traced():
     trace(np.ones(3))  # which imports what it needs
     assert collections_during(lambda: f(np.ones(3)))
     assert collections_during(lambda: trace(np.ones(3))) in ([], [0], [1], [2])  # one, after it
+
+
+@pytest.mark.parametrize(("new", "frozen", "on", "asked"), [
+    (MANY + 1, 0, True, ["freeze", "unfreeze"]),
+    (10, 0, True, []),
+    (MANY + 1, 7, True, []),  # which unfreeze would let go too
+    (MANY + 1, 0, False, []),
+])  # fmt: skip
+def test_many_new_objects_are_old_afterwards(monkeypatch, new, frozen, on, asked):
+    seen, held = [], []
+    monkeypatch.setattr(gc, "freeze", lambda: seen.append("freeze"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: seen.append("unfreeze"))
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: frozen)
+    gc.collect()
+    if not on:
+        gc.disable()
+    try:
+        with collector_paused():
+            held.extend([[i] for i in range(new)])
+    finally:
+        gc.enable()
+    assert seen == asked
+
+
+def test_no_collection_walks_what_is_old_then():
+    """In a process of its own: what pytest has made is frozen here."""
+    text = """if True:
+        import gc
+        from dispatch.core.collector import MANY, collector_paused
+        gc.collect()
+        seen = []
+        gc.callbacks.append(lambda phase, info: seen.append(phase))
+        with collector_paused():
+            held = [[i] for i in range(MANY + 1)]
+            held[0].append(held[0])
+        print(seen, gc.get_freeze_count(), any(x is held[0] for x in gc.get_objects(generation=0)))
+        del held
+        print(gc.collect() >= 1)
+    """
+    said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert said.stdout.split("\n")[:2] == ["[] 0 False", "True"]
 
 
 def test_blocks_are_nested_and_end_by_exceptions():

@@ -8,8 +8,9 @@ from random_graphs import HANDLE, draw, fill_, log, pair, push, scale
 import dispatch
 from dispatch import Graph, Tag, make_fx, ops
 from dispatch.errors import GraphError
-from dispatch.graph import Metadata, apply, common_subexpressions, constant_folding, dead_code, register_value
+from dispatch.graph import AliasAnalysis, Metadata, apply, common_subexpressions, constant_folding, dead_code, register_value
 from dispatch.graph.literals import BY_CLASS, BY_WORD
+from dispatch.graph.passes import _Products
 
 X = np.array([0.3, 1.2])
 C = np.array([2.0, -1.0])
@@ -128,6 +129,34 @@ def test_a_product_of_two_equal_matrices_is_not_made_one_of_a_matrix_with_itself
         h = dispatch.compile(f, fullgraph=True)
         assert np.array_equal(g(x), f(x))
         assert np.array_equal(h(x), f(x))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_matrices_are_merged_where_looking_at_each_product_finds_no_two_of_them(seed):
+    """The oracle holds each pair against the operands of every product, with a group of nodes for what is one."""
+    drawn = np.random.default_rng(seed)
+
+    def f(*given):
+        made = [x + 1.0 for x in given]
+        pairs = drawn.integers(len(made), size=(8, 2))
+        return [made[i] @ made[j] for i, j in pairs], [made[i] * made[j] for i, j in pairs]
+
+    graph = make_fx(f)(*[np.ones((2, 2))] * 12)
+    aliases = AliasAnalysis(graph)
+    made, taken = graph.find_nodes(op="np::add"), [node.args[:2] for node in graph.find_nodes(op="np::matmul")]
+    assert len(made) == 12
+    assert len(taken) == 8
+    products = _Products(graph, aliases)
+    group = {node: {node} for node in made}
+    for i, j in drawn.integers(len(made), size=(40, 2)):
+        x, y = made[i], made[j]
+        one = group[x] is not group[y]
+        expected = not (one and any({id(group[a]), id(group[b])} == {id(group[x]), id(group[y])} for a, b in taken))
+        assert products.let_merge(x, y) is expected
+        if expected:
+            aliases.merge(x, y)
+            both = group[x] | group[y]
+            group.update(dict.fromkeys(both, both))
 
 
 def test_constants_of_equal_bytes_are_merged_where_nobody_writes():

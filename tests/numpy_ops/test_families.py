@@ -1,5 +1,6 @@
 """What the families promise beyond the laws that `test_table.py` holds every row to: NumPy's numbers and its errors."""
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -303,6 +304,23 @@ def test_a_closed_gradient_of_tensordot_is_that_of_einsum(axes: Any) -> None:
     expected = dispatch.grad(loss(lambda x, y: np.einsum(text, x, y)), (0, 1))(x, y)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+@pytest.mark.parametrize("shapes", [[(2, 3), (3, 4), (4, 5)], [(3,), (3, 4), (4, 5)], [(2, 3), (3, 4), (4,)], [(3,), (3, 4), (4,)], [(2, 3), (3, 3), (3, 4), (4, 2)]])
+def test_a_closed_gradient_of_a_chain_is_that_of_its_products(shapes: Any, dtype: str) -> None:
+    arrays = [maker(dtype)(shape) for shape in shapes]
+    moved = [maker(dtype)(shape) + 1 for shape in shapes]
+
+    def loss(product: Any) -> Any:
+        return lambda *arrays: np.sum(np.abs(product(arrays)) ** 2)
+
+    chain, products = loss(np.linalg.multi_dot), loss(lambda arrays: reduce(np.matmul, arrays))
+    every = tuple(range(len(arrays)))
+    for found, expected in zip(dispatch.grad(chain, every)(*arrays), dispatch.grad(products, every)(*arrays), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    tangents = [dispatch.jvp(f, tuple(arrays), tuple(moved))[1] for f in (chain, products)]
+    np.testing.assert_allclose(*tangents, rtol=1e-12)
 
 
 @pytest.mark.parametrize("reps", [2, (), (0,), (1, 1), (3, 1), (2, 1, 3), (1, 2)])

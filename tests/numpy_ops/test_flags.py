@@ -59,6 +59,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "take around": lambda x: np.take(x, [7, -1], mode="wrap"),
     "writes to a diagonal": lambda x: _diagonal(x @ x.T),
     "half precision": lambda x: np.var(x.astype("f2")),
+    "a number, taken within bounds": lambda x: np.take(np.sum(x), [[0], [5]], axis=0, mode="clip") + np.take(np.sum(x), 3, 0, mode="wrap"),
 }  # fmt: skip
 
 
@@ -376,3 +377,13 @@ def test_einsum_of_one_operand_is_numpys_for_every_dtype_order_and_casting(text:
             if isinstance(expected, np.ndarray):
                 assert np.shares_memory(found, given) == np.shares_memory(expected, given)
                 assert found.strides == expected.strides
+
+
+@pytest.mark.parametrize("layer", [name for name in LAYERS if name != "compile"])  # which runs it as it is, for its warning
+def test_a_complex_number_is_cast_to_a_real_one_where_casting_lets_it(layer: str) -> None:
+    def f(x: Any) -> Any:
+        return np.add(2 + 1j, x, dtype="f4", casting="unsafe")
+
+    with pytest.warns(np.exceptions.ComplexWarning):
+        found = LAYERS[layer](f)(X)
+    np.testing.assert_array_equal(found, np.float32(2) + X.astype("f4"), strict=True)

@@ -479,6 +479,21 @@ def test_a_write_through_flat_of_what_it_overlaps_is_refused(layer: str) -> None
     np.testing.assert_array_equal(written(lambda x: x[0, 1]), [[1.0, 2.0], [2.0, 2.0]])
 
 
+@pytest.mark.parametrize("index", [0, -1, (0, 1), (0, ...), (1, 2, ...), slice(1, None), (slice(None), 0), (), ..., None, [0, 1], (0, [1, 2])], ids=str)
+def test_an_item_of_swapped_bytes_is_indexed_as_numpys(index: Any) -> None:
+    """A number is of the machine's order, and an array keeps its own."""
+    x = np.arange(12, dtype=">f8").reshape(2, 2, 3)
+    for given in (x, x[0]):
+        try:
+            expected = given[0][index]
+        except IndexError:  # of more axes than it has
+            continue
+        seen = []
+        found = vmap(lambda x, seen=seen: (seen.append(x[index].dtype), x[index])[1])(given)
+        assert (seen[0].str, found.shape[1:]) == (expected.dtype.str, expected.shape)
+        np.testing.assert_array_equal(found[0], expected)
+
+
 class Unlike:
     """An object of a class that compares nothing."""
 

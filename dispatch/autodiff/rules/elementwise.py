@@ -84,7 +84,7 @@ def _of_ufunc(op: OpOverload, name: str, f: Any) -> Callable[..., Any]:
 def _check(op: OpOverload, name: str, partial: Any) -> None:
     if isinstance(partial, (int, float, complex)):
         return
-    if not callable(partial):
+    if not callable(partial) or isinstance(partial, type):
         raise DefinitionError(
             f"{op.name}: the partial derivative by {name!r} is a function or a number, and {kind_of(partial)} was given.",
             operator=op.name,

@@ -12,7 +12,7 @@ from ...core import OpOverload, split
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped, rebuilt
 from ...dispatcher.layer import Kernel
-from ...errors import DefinitionError, did_you_mean
+from ...errors import DefinitionError, did_you_mean, kind_of
 from ...layers.autograd import Rule
 from ...layers.autograd.derivative_sources import Form
 from .argument_selection import array_names
@@ -24,8 +24,13 @@ __all__ = ["make", "where_held"]
 def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     """Make the form `linear=`."""
     names = array_names(op)
+    if given is not True and not isinstance(given, (str, list, tuple, set, frozenset)):
+        said = f"{op.name}: linear= names the arrays in which it is linear, in a tuple, or is True for all"
+        raise DefinitionError(f"{said}, and was given {kind_of(given)}.", operator=op.name)
     linear = tuple(names) if given is True else (given,) if isinstance(given, str) else tuple(given)
     for name in linear:
+        if not isinstance(name, str):
+            raise DefinitionError(f"{op.name}: linear= names arrays, and {kind_of(name)} is among them.", operator=op.name)
         if name not in names:
             raise DefinitionError(
                 f"{op.name}: linear= names {name!r}, and the operator's arrays are {', '.join(names)}."

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core.source import levels_out
-from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, did_you_mean, kind_of
+from ...core.wrong_calls import check_takes, clear
+from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, check_word, did_you_mean, kind_of, shown
 from ...graph import Graph, Metadata, Node, nodes_in
 from ...graph.subgraph import Subgraph
 from ...operators.functional_variant import origin_of
@@ -82,6 +83,7 @@ def pieces_of(run: Any) -> list[Piece]:
 _backends: dict[str, Registered] = {}
 
 
+@clear
 def register_backend(name: str, fn: Backend | None = None, *, claims: Callable[[Node], bool] | None = None) -> Any:
     """Register a function that makes a program of a graph, for `compile(f, backend=name)`. It is also a decorator.
 
@@ -122,6 +124,10 @@ def register_backend(name: str, fn: Backend | None = None, *, claims: Callable[[
         raise DefinitionError(f"a backend is a function of a graph and its inputs' metadata, and {kind_of(fn)} was given.")
     if claims is not None and not callable(claims):
         raise DefinitionError(f"register_backend: claims is a function of a node, and {kind_of(claims)} was given.")
+    if fn is not None:
+        check_takes("register_backend: fn", fn, ("graph", "metadata"))
+    if claims is not None:
+        check_takes("register_backend: claims", claims, ("node",))
     if fn is None:
         return lambda made: register_backend(name, made, claims=claims)
     known = _backends.get(name)
@@ -147,10 +153,15 @@ def list_backends() -> list[str]:
 
 def find_backend(backend: str | Backend) -> Backend:
     """Return the program maker of a backend, by its name or by its function."""
-    if backend == REPLAY:
+    if isinstance(backend, str) and backend == REPLAY:
         return replay
     if callable(backend):
+        check_takes("compile: backend", backend, ("graph", "metadata"))
         return Registered(getattr(backend, "__name__", "of a function"), backend, _everything).program
+    asked: object = backend
+    if not isinstance(asked, str):
+        given = shown(asked)
+        raise DefinitionError(f"compile: backend is a name, 'torch' say, or a function of a graph, and was given {given}.")
     if backend not in _backends:
         names = ", ".join(list_backends())
         close = did_you_mean(backend, (REPLAY, *_backends))
@@ -160,11 +171,11 @@ def find_backend(backend: str | Backend) -> Backend:
 
 def backend_of(mode: str | None, backend: str | Backend | None) -> Backend:
     """Return what makes programs for `compile(mode=..., backend=...)`; raise where the two contradict each other."""
-    if mode is not None and mode not in MODES:
-        raise DefinitionError(f"compile: mode is 'exact' or 'fast', and was given as {mode!r}.")
+    if mode is not None:
+        check_word(mode, "compile: mode", MODES, DefinitionError)
     if backend is None:
         return fastest if mode == "fast" else replay
-    if backend == REPLAY and mode == "fast":
+    if mode == "fast" and isinstance(backend, str) and backend == REPLAY:
         raise UnsupportedError("compile: the backend 'replay' is what mode='exact' is. Leave one of the two out.")
     if mode == "exact" and backend != REPLAY:
         said = repr(backend) if isinstance(backend, str) else kind_of(backend)

@@ -13,7 +13,7 @@ import numpy as np
 from ...core import OBSERVE, Definition, DispatchKey, OpOverload, Tensor, active_mode, key_of_rank
 from ...core.pytree import leaves
 from ...core.source import line
-from ...core.wrong_calls import in_block
+from ...core.wrong_calls import clear, in_block
 from ...dispatcher.observer import Watcher, watchers
 from ...errors import ArgumentError, GradientError, check_flag, kind_of
 from .backward_graph import Node, next_order
@@ -52,6 +52,7 @@ class detect_anomaly(Watcher):
 
     _fields = ("check_nan",)
 
+    @clear
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__()
         if callable(check_nan):

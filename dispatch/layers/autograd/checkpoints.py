@@ -13,7 +13,7 @@ from ...core import Level, Setting, setting
 from ...core.array_memory import rewrite
 from ...core.pytree import leaves, mapped
 from ...core.source import where
-from ...core.wrong_calls import clear
+from ...core.wrong_calls import check_takes, clear
 from ...errors import GradientError, check_function
 from ...operators.registry import build
 from ...schema.schema import Schema
@@ -85,7 +85,11 @@ def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
     def checkpointed(*args: P.args, **keywords: P.kwargs) -> R:
         saved = f, mapped(protect, args), mapped(protect, keywords), setting(AUTOGRAD) or RECORDING
         begin = next_order()
-        result = f(*args, **keywords)
+        try:
+            result = f(*args, **keywords)
+        except TypeError:
+            check_takes("checkpoint", f, args, keywords)
+            raise
         tracked = [x for x in leaves(result) if isinstance(x, TrackedTensor)]
         level = max(tracked, key=lambda x: x.rank).level if tracked else None
         made = _made_since(begin, tracked, level)

@@ -150,7 +150,7 @@ cdef class Context(Node):
             )
         self.undifferentiable = tuple(numbers)
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value=None):
         """Say what the backward gets for an output that has no gradient: zeros, or None.
 
         Parameters
@@ -160,7 +160,7 @@ cdef class Context(Node):
         """
         if self.closed:
             raise in_backward(self.op, "set_materialize_grads")
-        self.materialize = check_flag(value, "set_materialize_grads")
+        self.materialize = check_flag(value, "ctx.set_materialize_grads(value): value")
 
     cdef dict attributes(self):
         """What the user set on it; None where that holds nothing but numbers and text."""

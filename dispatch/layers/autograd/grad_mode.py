@@ -5,7 +5,7 @@ larger level and records, so that a gradient computed inside a `no_grad` block i
 """
 
 from collections.abc import Callable
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Never, Self, TypeVar, overload
 
 from ...core import DispatchKey, Setting, newest_level, setting
 from ...core.wrong_attributes import Attributes
@@ -139,7 +139,9 @@ class no_grad(set_grad_enabled):
     def __new__(cls, f: None = None, /) -> Self: ...
     @overload
     def __new__(cls, f: F, /) -> F: ...  # type: ignore[misc]  # not an instance: it decorates
-    def __new__(cls, f: Any = None, /) -> Any:
+    def __new__(cls, f: Any = None, /, *more: Never, **others: Never) -> Any:
+        if more or others:
+            raise ArgumentError(f"{cls.__name__} is a block or a decorator without options. Write `with {cls.__name__}():`.")
         return bare(cls, f)
 
     def __init__(self) -> None:
@@ -164,7 +166,9 @@ class enable_grad(set_grad_enabled):
     def __new__(cls, f: None = None, /) -> Self: ...
     @overload
     def __new__(cls, f: F, /) -> F: ...  # type: ignore[misc]  # not an instance: it decorates
-    def __new__(cls, f: Any = None, /) -> Any:
+    def __new__(cls, f: Any = None, /, *more: Never, **others: Never) -> Any:
+        if more or others:
+            raise ArgumentError(f"{cls.__name__} is a block or a decorator without options. Write `with {cls.__name__}():`.")
         return bare(cls, f)
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 from ...core.array_memory import has_layout, owned, unwritable, writable
+from ...core.wrong_calls import check_takes
 from ...errors import GradientError, kind_of
 from .cotangents import added, fitted
 from .grad_mode import outside_rules
@@ -153,10 +154,12 @@ def hooked(node: Any) -> Hooked:
     return found
 
 
-def check_hook(hook: Any) -> None:
-    """Raise if a hook cannot be called: when it is registered, not when it would run."""
+def check_hook(hook: Any, *takes: str) -> None:
+    """Raise if a hook cannot be called, or does not take what it `takes`: when it is registered, not when it would run."""
     if not callable(hook):
         raise GradientError(f"a hook is a function of the gradient, and {kind_of(hook)} was given.")
+    if takes:
+        check_takes("a hook", hook, takes)
 
 
 def leaf_hooks(leaf: Any) -> LeafHooks:

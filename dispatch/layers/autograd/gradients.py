@@ -98,6 +98,7 @@ def grad(
     return mapped(lambda _: next(ready), inputs)
 
 
+@clear
 def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
@@ -134,6 +135,7 @@ def backward(
         add_to_leaves(roots, seeds, level, keep, create_graph)
 
 
+@clear
 def nbytes(*values: Any) -> int:
     """Return how many bytes of arrays the tape keeps for the backward of some values.
 

@@ -73,7 +73,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     array([6.])
     """
     value: Any
-    if isinstance(dtype, str):
+    if dtype is not None:
         dtype = named_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
@@ -98,6 +98,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
         if value.dtype.kind in NO_NUMBERS and not isinstance(data, (np.ndarray, np.generic)):
             whole = ", of which NumPy makes no array of numbers" if isinstance(data, (list, tuple)) else ""
             line = " Write np.asarray(x, float)." if whole else advice_for(data, hinted=False)
+            if data is None:
+                line = " Give an array, a number, or a list of numbers; np.nan for a number that is missing."
             raise ConversionError(f"tensor copies numbers, and was given {kind_of(data)}{whole}.{line}")
         if value.dtype.kind in NO_NUMBERS:
             raise ConversionError(

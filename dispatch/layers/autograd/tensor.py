@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...core import (
 )
 from ...core.array_memory import has_layout, set_rewritable
 from ...core.pytree import leaves, paths
+from ...core.wrong_calls import clear, refusing, unfit
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
@@ -94,8 +95,15 @@ class TrackedTensor(Tensor):
 
     grad = property(grad_of, set_grad, doc="The sum of the gradients that backwards gave this value; see the class.")
 
+    @refusing
     def backward(
-        self, gradient: Any = None, *, inputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+        self,
+        gradient: Any = None,
+        *more: Never,
+        inputs: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        **others: Never,
     ) -> None:
         """Compute the gradients of this value, and add them to the `.grad` of every leaf that it was computed from.
 
@@ -124,6 +132,8 @@ class TrackedTensor(Tensor):
         >>> x.grad
         array([2., 4.])
         """
+        if more or others:
+            raise unfit(TrackedTensor.backward, (self, gradient, *more), others)
         usual = retain_graph is None and create_graph is False and inputs is None
         if usual and walk_from(self, gradient):
             return
@@ -138,6 +148,7 @@ class TrackedTensor(Tensor):
         else:
             add_to_leaves((self.kept,), (seed,), self.level, keep, create_graph)
 
+    @clear
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(grad)` in each backward, with the gradient of this value.
 
@@ -163,13 +174,14 @@ class TrackedTensor(Tensor):
         array([2., 4.])
         """
         check_open(self)
-        check_hook(hook)
+        check_hook(hook, "grad")
         edge = self.kept
         if isinstance(edge, Leaf):
             return Handle(leaf_hooks(edge).values, hook)
         node, number = _place(edge)
         return Handle(hooked(node).values, (number, hook))
 
+    @clear
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(x)` each time a backward has added to the `.grad` of this leaf.
 
@@ -196,7 +208,7 @@ class TrackedTensor(Tensor):
         >>> (x * x).sum().backward()
         [2. 4.]
         """
-        check_hook(hook)
+        check_hook(hook, "x")
         if not isinstance(self.kept, Leaf):
             raise GradientError(
                 "register_post_accumulate_grad_hook is of leaves, which add up gradients, and this value is the result of an "
@@ -204,6 +216,7 @@ class TrackedTensor(Tensor):
             )
         return Handle(leaf_hooks(self.kept).after, (weakref.ref(self), hook))
 
+    @clear
     def retain_grad(self) -> None:
         """Keep the gradient of this value in `.grad`, as a leaf does, in the backwards from now on.
 
@@ -383,6 +396,13 @@ def path_of(x: Any, place: int) -> str:
     return list(paths(x))[place]
 
 
+def _is_complex(gradient: Any) -> bool:
+    try:
+        return np.iscomplexobj(gradient)
+    except ValueError:  # a list whose parts have different lengths
+        return False
+
+
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
     """Return the gradient that a backward begins with."""
     if type(gradient) is np.ndarray and has_layout(gradient, x.kept.layout):
@@ -395,13 +415,17 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
             )
         return one(x)
     if not (isinstance(gradient, Tensor) or is_of_registered_class(gradient)):
-        if x.dtype.kind != "c" and np.iscomplexobj(gradient):
+        if x.dtype.kind != "c" and _is_complex(gradient):
             raise GradientError(
                 f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "
                 "silence: write .real where it has no meaning."
             )
         check_data(gradient)
-        if np.asarray(gradient).dtype.kind not in "biufc":
+        try:
+            kind = np.asarray(gradient).dtype.kind
+        except ValueError:  # a list whose parts have different lengths
+            kind = "O"
+        if kind not in "biufc":
             raise GradientError(
                 f"the gradient is {kind_of(gradient)}, and the value it is of has shape {x.shape}. Give an array."
             )

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...core import DispatchKey, active_mode, device_of
 from ...core.pytree import mapped
+from ...core.wrong_calls import check_takes, clear
 from ...dispatcher.conversion_advice import line_for
 from ...errors import ArgumentError, kind_of
 from .fake_mode import FakeTensorMode
@@ -24,6 +25,7 @@ class Shapes(FakeTensorMode):
         super().__init__(allow_non_fake_inputs=True, shape_env=around, static_shapes=True)
 
 
+@clear
 def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of what a function returns, without running a kernel, as `jax.eval_shape` does.
 
@@ -86,5 +88,9 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
     taken = mapped(given, (args, kwargs))
     with mode:
-        out = f(*taken[0], **taken[1])
+        try:
+            out = f(*taken[0], **taken[1])
+        except TypeError:
+            check_takes("eval_shape", f, args, kwargs)
+            raise
     return mapped(found, out)

@@ -38,9 +38,8 @@ cdef object key_of(object x, object mode, bint symbolic):
         fake = x
         if fake.mode is not mode or (fake.kept is not None and fake.kept.constant is not None):
             raise LookupError
-        if symbolic:
-            return identities(fake.shape), identities(fake.strides), fake.dtype, type(fake.dtype), fake.device, fake.number
-        return fake.shape, fake.strides, fake.dtype, type(fake.dtype), fake.device, fake.number  # long equals long long
+        sizes = (identities(fake.shape), identities(fake.strides)) if symbolic else (fake.shape, fake.strides)
+        return *sizes, fake.dtype, type(fake.dtype), fake.device, fake.number  # long equals long long
     if cls in PLAIN:
         return cls, x                       # the type counts too, for 1, 1.0 and True are equal
     if cls is tuple or cls is list:
@@ -56,10 +55,12 @@ cdef object key_of(object x, object mode, bint symbolic):
 
 cdef bint has_symbol(object x):
     """Whether a size in an argument is a symbol."""
-    if type(x) is slice:
-        return has_symbol((x.start, x.stop, x.step))
-    parts = x.shape if type(x) is FakeTensor else x if type(x) in (tuple, list) else ()
-    return type(x) is SymInt or any([has_symbol(part) for part in parts])
+    parts = ((<Fields>x).shape, (<Fields>x).strides) if Py_TYPE(<PyObject *>x) == FAKES else (
+        (x.start, x.stop, x.step) if type(x) is slice else x if type(x) is tuple or type(x) is list else ())
+    for part in parts:
+        if type(part) is not int and has_symbol(part):
+            return True
+    return type(x) is SymInt
 
 
 cdef object outputs_of(object answer, tuple args, object mode):
@@ -108,8 +109,7 @@ cdef class Running:
                 f"the fake kernel of {self.op.name} takes its arguments by position, at least {self.fewest}; "
                 f"{len(args)} were given."
             )
-        mode = guard.mode if guard is not None else mode_of(args)
-        device = "cpu"
+        mode, device = guard.mode if guard is not None else mode_of(args), "cpu"
         for i in self.taking:
             if not fits(args[<Py_ssize_t>i], mode):
                 plain = False
@@ -164,16 +164,16 @@ cdef class Remembering:
         self.kernel, self.answers = kernel, {}
 
     def __call__(self, *args):
-        cdef dict answers = self.answers
+        cdef dict answers
         cdef ModeGuard guard = active_mode(FAKE)
         mode = guard.mode if guard is not None else mode_of(args)
         if mode is None:
             return self.kernel(*args)
         env = mode.shape_env
-        if env is not None and (not mode.static_shapes or has_symbol(args)):    # such an answer holds where its guards do
-            answers = env.answers.setdefault(self.kernel, {})
+        symbolic = env is not None and (not mode.static_shapes or has_symbol(args))
+        answers = env.answers.setdefault(self.kernel, {}) if symbolic else self.answers    # such hold where their guards do
         try:
-            key = tuple([key_of(x, mode, env is not None) for x in args])
+            key = tuple([key_of(x, mode, symbolic) for x in args])
         except LookupError:
             key = None
         if key is None:                     # outside of the except, so that no message has that error as its context

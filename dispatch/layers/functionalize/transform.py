@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ...core import ModeGuard
 from ...core.pytree import mapped
-from ...core.wrong_calls import clear
+from ...core.wrong_calls import check_takes, clear
 from ...errors import check_function
 from .run import FUNCTIONALIZE, Functional
 
@@ -59,7 +59,11 @@ def functionalize(f: Callable[P, R]) -> Callable[P, R]:
         with state.level as level:
             args, keywords = state.entered(args), state.entered(keywords)
             with ModeGuard(FUNCTIONALIZE, state, level):
-                out = f(*args, **keywords)
+                try:
+                    out = f(*args, **keywords)
+                except TypeError:
+                    check_takes("functionalize", f, args, keywords)
+                    raise
             state.write_back()
             return mapped(state.left, out)
 

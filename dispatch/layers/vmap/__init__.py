@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from ...core.lazy import names_of
 from .batched_outputs import apart, lies_between
 from .kernel import are_apart
-from .tensor import Batch, BatchedTensor, Residuals
+from .tensor import RANDOMNESS, Batch, BatchedTensor, Residuals
 
 if TYPE_CHECKING:
     from .transform import vmap
 else:
     __getattr__, __dir__ = names_of(globals(), {".transform": "vmap"})
 
-__all__ = ["Batch", "BatchedTensor", "Residuals", "apart", "are_apart", "lies_between", "vmap"]
+__all__ = ["RANDOMNESS", "Batch", "BatchedTensor", "Residuals", "apart", "are_apart", "lies_between", "vmap"]

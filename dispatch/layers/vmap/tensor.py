@@ -9,6 +9,8 @@ from ...dispatcher.conversion_advice import library_advice
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
 
+RANDOMNESS = ("error", "same", "different")
+
 
 class Batch(Attributes):
     """The `info` that a batching rule gets: the size of the batch, and how to draw random numbers.

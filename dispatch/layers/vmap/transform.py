@@ -8,15 +8,13 @@ import numpy as np
 
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
-from ...core.wrong_calls import clear
-from ...errors import BatchingError, check_function, kind_of
+from ...core.wrong_calls import check_takes, clear
+from ...errors import BatchingError, check_function, check_word, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
 from .kernel import batched, common_length
-from .tensor import Batch, BatchedTensor
-
-RANDOMNESS = ("error", "same", "different")
+from .tensor import RANDOMNESS, Batch, BatchedTensor
 
 _batch = lru_cache(256)(Batch)  # a tenth of what making one costs
 
@@ -81,7 +79,11 @@ def vmap(
 
     def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
         with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
-            out = f(*batched(BatchedTensor, args, dims, level), **keywords)
+            try:
+                out = f(*batched(BatchedTensor, args, dims, level), **keywords)
+            except TypeError:
+                check_takes("vmap", f, args, keywords)
+                raise
             if type(out) is BatchedTensor and out.level is level and out_dims == out.kept:
                 return out.value
             return _out_of(out, placed_axes(out_dims, out, "the result"), level, size)
@@ -109,8 +111,7 @@ def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any)
             f"vmap: in_dims is {kind_of(in_dims)}. It is an axis, None, or a tuple of one for each positional argument; an "
             "argument that is a container may have one of axes: in_dims=([0, 1],)."
         )
-    if randomness not in RANDOMNESS:
-        raise BatchingError(f"vmap: randomness is 'error', 'same' or 'different', and was given as {randomness!r}.")
+    check_word(randomness, "vmap: randomness", RANDOMNESS, BatchingError)
     for name, number, what in (("chunk_size", chunk_size, "items"), ("workers", workers, "threads")):
         if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1):
             given = f"{number}" if isinstance(number, (int, np.integer)) else kind_of(number)
@@ -125,7 +126,8 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
         raise BatchingError("vmap: no argument is mapped. Give at least one an axis in in_dims.")
     if any([length != sizes[0][2] for _, _, length in sizes[1:]]):
         said = "; ".join(f"{place} has {length} along axis {dim}" for place, dim, length in sizes)
-        raise BatchingError(f"vmap: the mapped axes differ in length: {said}.")
+        advice = "Give arrays of one length, or None in in_dims for what all items share."
+        raise BatchingError(f"vmap: the mapped axes differ in length: {said}. {advice}")
     return axes, sizes[0][2]
 
 

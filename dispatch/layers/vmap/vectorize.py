@@ -9,7 +9,7 @@ items, and takes tracked, dual and batched values.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from itertools import groupby
 from math import prod
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, check_data
-from ...core.wrong_calls import clear
+from ...core.wrong_calls import check_takes, clear, named_dtype
 from ...errors import ArgumentError, DefinitionError, OutputError, kind_of
 from ...operators.gufunc.signature import Binding, Shape, Signature
 from ...operators.prims import astype
@@ -81,7 +81,7 @@ def vectorize(
     if not callable(f):
         raise DefinitionError(f"vectorize takes a function, and was given {kind_of(f)}.")
     given = None if signature is None else Signature.parse(signature)
-    apart, dtypes = _apart(excluded), None if otypes is None else tuple(np.dtype(t) for t in otypes)
+    apart, dtypes = _apart(excluded), None if otypes is None else _dtypes(otypes)
     if given is not None and dtypes is not None and len(dtypes) != len(given.outputs):
         raise DefinitionError(f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}.")
     name = f"vectorize({getattr(f, '__name__', type(f).__name__)})"
@@ -109,7 +109,11 @@ def vectorize(
             positional, options = list(args), dict(keywords)
             for k, x in zip(places, items, strict=True):
                 (options if isinstance(k, str) else positional)[k] = x
-            return outputs.of_item(f(*positional, **options))
+            try:
+                return outputs.of_item(f(*positional, **options))
+            except TypeError:
+                check_takes("vectorize", f, positional, options)
+                raise
 
         results = _mapped(item, arrays, binding, outputs)
         if dtypes is not None:
@@ -123,7 +127,18 @@ def vectorize(
     return vectorized
 
 
+def _dtypes(otypes: Any) -> tuple[Any, ...]:
+    """The dtypes of the outputs: of a text one for each letter, as NumPy reads it."""
+    if not isinstance(otypes, (str, list, tuple)):
+        given = kind_of(otypes)
+        raise DefinitionError(f"vectorize: otypes is a list of dtypes, or a text of their letters, and was given {given}.")
+    return tuple(named_dtype("vectorize(otypes=)", t) for t in otypes)
+
+
 def _apart(excluded: Any) -> frozenset[Any]:
+    if isinstance(excluded, (bytes, Mapping)) or not isinstance(excluded, (str, int, Iterable)):
+        given = kind_of(excluded)
+        raise DefinitionError(f"vectorize: excluded names arguments by position or name, in a list, and was given {given}.")
     found = [excluded] if isinstance(excluded, (str, int)) else list(excluded)
     for place in found:
         if not isinstance(place, (str, int)):

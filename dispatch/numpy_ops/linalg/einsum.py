@@ -26,8 +26,8 @@ from ..indexing import as_number, getitem
 from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
-from ..shape import copy, reshape, transpose
-from .matmul import dot, matmul
+from ..shape import copy, expand_dims, reshape, transpose
+from .matmul import adjoint, dot, matmul
 
 Shape = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -355,6 +355,23 @@ def _multi_dot(arrays: Any) -> Any:
     return einsum(",".join(letters) + "->" + ends, list(arrays))
 
 
+def _multi_dot_pullback(g: Any, arrays: Any, arrays_needed: Any) -> list[Any]:
+    shapes = [x.shape for x in arrays]
+    matrices = [x if len(x.shape) == 2 else reshape(x, (-1, 1) if i else (1, -1)) for i, x in enumerate(arrays)]
+    g = reshape(g, (matrices[0].shape[0], matrices[-1].shape[1]))
+    turned = [adjoint(x) for x in matrices]
+    found = [
+        multi_dot([*turned[:i][::-1], g, *turned[i + 1 :][::-1]]) if needed else None for i, needed in enumerate(arrays_needed)
+    ]
+    return [x if x is None or len(shape) == 2 else reshape(x, shape) for x, shape in zip(found, shapes, strict=True)]
+
+
+def _multi_dot_pushforward(t: Any, arrays: Any, arrays_needed: Any) -> Any:
+    """Return the sum of the products with one array's tangent in its place."""
+    moved = [i for i, needed in enumerate(arrays_needed) if needed]
+    return reduce(add, [multi_dot([*arrays[:i], t[i], *arrays[i + 1 :]]) for i in moved])
+
+
 def _ndim(x: Any) -> int:
     return len(getattr(x, "shape", ()))
 
@@ -369,7 +386,26 @@ tensordot = composite(
     ),
     jvp=linear("x", "y"),
 )
-inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner, numpy=np.inner, laid_out=True)
+
+
+def _inner_pullback(g: Any, x_shape: Shape, other: Any, *, first: bool) -> Any:
+    ndim = _ndim(other)
+    if not x_shape or not ndim or len(x_shape) == ndim == 1:
+        return multiply(g, conjugated(other))
+    return _tensordot_pullback(g, x_shape, other, ((-1,), (-1,)), first=first)
+
+
+inner = composite(
+    "inner(Tensor x, Tensor y) -> Tensor",
+    _inner,
+    numpy=undispatched(np.inner),
+    laid_out=True,
+    autograd=pullbacks(
+        x=lambda g, x_shape, y: _inner_pullback(g, x_shape, y, first=True),
+        y=lambda g, x, y_shape: _inner_pullback(g, y_shape, x, first=False),
+    ),
+    jvp=linear("x", "y"),
+)
 outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer, numpy=np.outer)
 vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot, numpy=np.vdot)
 vecdot = composite(
@@ -377,6 +413,12 @@ vecdot = composite(
     _vecdot,
     numpy=lambda x, y, axis: np.vecdot(x, y, axis=axis),  # type: ignore[call-overload]
     laid_out=True,
+    closed_for=lambda x, y, axis: axis == -1,
+    autograd=pullbacks(
+        x=lambda g, y: multiply(expand_dims(conjugated(g), -1), y),
+        y=lambda g, x: multiply(expand_dims(g, -1), x),
+    ),
+    jvp=pushforwards(x=lambda t, y: vecdot(t, y), y=lambda t, x: vecdot(x, t)),
 )
 kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron, numpy=np.kron, laid_out=True)
 cross = composite(
@@ -385,4 +427,12 @@ cross = composite(
     numpy=np.cross,
     laid_out=_cross_laid_out,
 )
-multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot, numpy=np.linalg.multi_dot, laid_out=True)
+multi_dot = composite(
+    "linalg_multi_dot(Tensor[] arrays) -> Tensor",
+    _multi_dot,
+    numpy=undispatched(np.linalg.multi_dot),
+    laid_out=True,
+    closed_for=lambda arrays: len(arrays) > 2,
+    autograd=pullbacks(arrays=_multi_dot_pullback),
+    jvp=pushforwards(arrays=_multi_dot_pushforward),
+)

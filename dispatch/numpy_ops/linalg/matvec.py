@@ -6,10 +6,13 @@ import numpy as np
 
 from ...autodiff.rules.partials import conjugated
 from ...core import OpOverload
+from ...layers.autograd import pullbacks
+from ...layers.jvp import pushforwards
 from .. import numpy_functions
-from ..families import composite
+from ..families import composite, linear
+from ..pointwise import multiply
 from ..shape import expand_dims, squeeze
-from .matmul import matmul
+from .matmul import adjoint, matmul
 
 UFUNCS: dict[Any, OpOverload] = {}
 
@@ -27,8 +30,28 @@ if hasattr(np, "matvec"):
         _check(np.vecmat, x, y, (1, 2))
         return squeeze(matmul(expand_dims(conjugated(x), -2), y), -2)
 
-    matvec = composite("matvec(Tensor x, Tensor y) -> Tensor", _matvec, numpy=np.matvec, laid_out=True)
-    vecmat = composite("vecmat(Tensor x, Tensor y) -> Tensor", _vecmat, numpy=np.vecmat, laid_out=True)
+    matvec = composite(
+        "matvec(Tensor x, Tensor y) -> Tensor",
+        _matvec,
+        numpy=np.matvec,
+        laid_out=True,
+        autograd=pullbacks(
+            x=lambda g, y: multiply(expand_dims(g, -1), expand_dims(conjugated(y), -2)),
+            y=lambda g, x: squeeze(matmul(adjoint(x), expand_dims(g, -1)), -1),
+        ),
+        jvp=linear("x", "y"),
+    )
+    vecmat = composite(
+        "vecmat(Tensor x, Tensor y) -> Tensor",
+        _vecmat,
+        numpy=np.vecmat,
+        laid_out=True,
+        autograd=pullbacks(
+            x=lambda g, y: squeeze(matmul(y, expand_dims(conjugated(g), -1)), -1),
+            y=lambda g, x: multiply(expand_dims(x, -1), expand_dims(g, -2)),
+        ),
+        jvp=pushforwards(x=lambda t, y: vecmat(t, y), y=lambda t, x: vecmat(x, t)),
+    )
     UFUNCS = {np.matvec: matvec, np.vecmat: vecmat}
 
 
