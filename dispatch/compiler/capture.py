@@ -37,6 +37,7 @@ Captured = Literal["inputs", "compared", "constant"]
 QUIET = (PerformanceWarning, RedefinitionWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 CLEAR = frozenset({Node, int, float, bool, str, complex, type(None), type(Ellipsis), np.dtype})  # what holds no array
 OF_ARRAYS_ALONE = {name for name in set(dir(np.ndarray)) - set(dir(np.float64)) if name[0] != "_"}  # dot, partition ...
+COMPLEX = frozenset("add subtract multiply divide true_divide power equal not_equal".split())  # what Python's computes
 MOST_COMPARED = 1 << 16  # bytes of captured arrays that are compared where Python decides by their data, 5 us
 
 
@@ -346,6 +347,8 @@ def _check(graph: Graph) -> None:
         for x in node.args:
             if type(x) not in CLEAR:
                 _check_argument(x)
+        if any(type(x) is complex for x in node.args[:2]):
+            _check_complex(node)
         if node.kind == "call" and type(node.value) is not Metadata and any(True for _ in nodes_in(node.args)):
             value = _plain_value(node.value)
             if value is not None:
@@ -353,6 +356,18 @@ def _check(graph: Graph) -> None:
                     f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the "
                     "operator return an array of it."
                 )
+
+
+def _check_complex(node: Node) -> None:
+    """Raise where Python may compute: its complex asks no np.float64, which is a float, and gives a complex."""
+    values = [x.value for x in nodes_in(node.args[:2])]
+    of = [type(x) is Metadata and x.dtype == np.float64 and not x.shape for x in values]
+    name = "" if node.op is None else node.op.schema.name.removeprefix("scalar_")
+    if any(of) and name in COMPLEX and (type(node.args[0]) is complex or name in ("equal", "not_equal")):
+        raise TracingError(
+            f"a Python complex stands before a number of NumPy's{_at(node)}, and Python computes with both where a graph would "
+            "give another type. Write the number first, x * 2j, or np.complex128(2j)."
+        )
 
 
 def _check_argument(argument: Any) -> None:

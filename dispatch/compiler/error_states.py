@@ -95,7 +95,7 @@ class TracedErrstate:
 
 def has_blocks(graph: Graph) -> bool:
     """Whether a graph has a block of `np.errstate`."""
-    return any(node.op is enter for node in graph.nodes)
+    return enter in {node.op for node in graph.nodes}
 
 
 def put_back(graph: Graph, run: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,13 @@
     words       what is refused
 """
 
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
 from .branches import cond
 from .loops import fori_loop, map, scan, while_loop  # noqa: A004  JAX's name
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(globals(), {})
 
 __all__ = ["cond", "fori_loop", "map", "scan", "while_loop"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import did_you_mean
 from .collector import collector_paused
+from .source import not_there
 
 # What others call what a face has under another name; "what.it.is" by their word.
 ELSEWHERE = {
@@ -82,7 +83,7 @@ def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[
         home = homes.get(name)
         if home is None:
             said = _instead(module, name, homes)
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}{said}", name=name)
+            raise not_there(module["__name__"], name, said)
         found = import_module(home, module["__package__"])
         value = module[name] = getattr(found, name) if lazy[home] else found
         return value
@@ -103,17 +104,17 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
     known = [*module.get("__all__", ())]
     face = module["__name__"].rpartition(".")[2]
     if name in ELSEWHERE and ELSEWHERE[name].partition(".")[0] in known:
-        return f". Write {face}.{ELSEWHERE[name]}."
+        return f" Write {face}.{ELSEWHERE[name]}."
     for word in known if module["__name__"] == module["__package__"] else ():  # another face of this package has it
         if word not in lazy and isinstance(module[word], ModuleType) and name in getattr(module[word], "__all__", ()):
-            return f". Write {face}.{word}.{name}."
+            return f" Write {face}.{word}.{name}."
     if name in NOT_HERE and "custom_op" in known and module["__name__"] == module["__package__"]:
-        return f". {NOT_HERE[name]}"
+        return f" {NOT_HERE[name]}"
     if near := did_you_mean(name, known):
-        return f".{near}"
+        return near
     if module["__name__"] == module["__package__"] and "." not in face and hasattr(np, name):
-        return f". Write np.{name}: NumPy's functions take the values of this package."
-    return f". It has {', '.join(known)}." if 0 < len(known) < FEW else ""
+        return f" Write np.{name}: NumPy's functions take the values of this package."
+    return f" It has {', '.join(known)}." if 0 < len(known) < FEW else ""
 
 
 class LazyFunction:

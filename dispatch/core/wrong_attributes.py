@@ -81,6 +81,12 @@ class Attributes:
             return object.__getattribute__(self, name)
         raise no_attribute(self, name, getattr(type(self), "_elsewhere", None))
 
+    def __delattr__(self, name: str) -> None:
+        if not name.startswith("_") and (hasattr(type(self), name) or name in getattr(type(self), "_fields", ())):
+            said = f"the attribute {name!r} of {kind_of(self)} cannot be deleted: it is always there."
+            raise AttributeError(said, name=name, obj=self)
+        object.__delattr__(self, name)
+
 
 class Fields(Attributes):
     """A base of classes whose public attributes are those of `_fields`, or slots: a misspelt one cannot be set.

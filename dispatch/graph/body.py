@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, NoReturn, Self, get_args
 
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
@@ -33,6 +33,12 @@ class Body(Attributes):
         "python_code": "graph.code", "recompile": "nothing: a call runs the graph as it is", "run": "graph(x)",
     }  # fmt: skip
     _no_block = "`with graph.inserting_before(node):`"
+
+    def __iter__(self) -> NoReturn:
+        raise GraphError("a graph is no list of its nodes. Write for node in graph.nodes, and len(graph.nodes).")
+
+    def __getitem__(self, place: object) -> NoReturn:
+        raise GraphError(f"a graph is no list of its nodes, and was asked for [{place!r}]. Write graph.nodes[i].")
 
     def __init__(self, *given: object) -> None:
         if given:
@@ -321,21 +327,20 @@ def faults(body: Body) -> Iterator[str]:
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
     for node in body.nodes:
         name = node.name
-        what = f"node {name!r}"
         if node in before:
-            yield f"{what} stands in it twice"
+            yield f"node {name!r} stands in it twice"
         elif name in names:
             yield f"two nodes are named {name!r}"
         if not name.isidentifier() or keyword.iskeyword(name):
-            yield f"{what} has no name that Python could write"
+            yield f"node {name!r} has no name that Python could write"
         for other in nodes_in(node.args):
             if other not in before:
                 where = "comes after it" if other in everything else "is not in the graph"
-                yield f"{what} is made of {other.name!r}, which {where}"
+                yield f"node {name!r} is made of {other.name!r}, which {where}"
         if fault := _fault_of(body, node):
-            yield f"{what} {fault}"
+            yield f"node {name!r} {fault}"
         if node.kind == "placeholder" and node not in inputs:
-            yield f"{what} is a placeholder, and no input"
+            yield f"node {name!r} is a placeholder, and no input"
         before.add(node)
         names.add(name)
     constants = {node.name for node in body.nodes if node.kind == "constant"}

@@ -139,7 +139,7 @@ class _Plan:
 
     def __init__(self, graph: Body, calls: Calls, lifetimes: Lifetimes, inputs: bool) -> None:
         self.lifetimes, self.calls = lifetimes, calls
-        writing = {op for op in {node.op for node in graph.nodes} if op is not None and calls[op].may_write}
+        writing = {op for op in calls if calls[op].may_write}
         filling = {op for op in writing if calls[op].name == WRITTEN}
         steps = {node: found for node in graph.nodes if node.op in writing and (found := self._steps_of(node))}
         self.paths = self._paths(graph, steps) if inputs else {}
@@ -297,8 +297,9 @@ def _has_axes(node: Node) -> bool:
 def _leave_out_writes_of_itself(graph: Body, calls: Calls, lifetimes: Lifetimes) -> bool:
     """Leave out calls that write into an array what it contains already, and say whether there were any."""
     copies: dict[Node, Node] = {}
+    filling = {op for op in calls if calls[op].name == WRITTEN}
     for node in graph.nodes:
-        if node.op is not None and calls[node.op].name == WRITTEN and type(node.args[2]) is Node:
+        if node.op in filling and type(node.args[2]) is Node:
             x, index, value, arrays = node.args
             read = value.op is not None and calls[value.op].name == READ and value.args[0] is x and type(x) is Node
             if read and _same(value.args[1], index) and _same(list(value.args[2]), list(arrays)):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.source import not_there
 from ..errors import did_you_mean
 from ..numpy_ops.handing_over import handed_over
 
@@ -38,7 +39,7 @@ def looked_up(module: Any, name: str, names: list[str], ours: dict[str, Any]) ->
     if name not in names:
         other = ELSEWHERE.get(name)
         advice = f" Write {other}." if other in names else did_you_mean(name, names)
-        raise AttributeError(f"module {ours['__name__']!r} has no attribute {name!r}.{advice}", name=name)
+        raise not_there(ours["__name__"], name, advice, 2)
     found = getattr(module, name)
     ours[name] = found = handed_over(found) if isinstance(found, HANDED_OVER) else found
     return found

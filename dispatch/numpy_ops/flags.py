@@ -191,7 +191,7 @@ def flatten(self: Any, order: str = "C") -> Any:
 
 def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """`x.astype(dtype)`."""
-    dtype = named_dtype("x.astype", dtype)
+    dtype = np.dtype(dtype) if isinstance(dtype, (np.dtype, type)) else named_dtype("x.astype", dtype)
     order = named_order(order, "K", self)
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
         np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error

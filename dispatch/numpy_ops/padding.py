@@ -3,6 +3,7 @@
 An axis is padded after another, so that a corner is made of what pads the axis before.
 """
 
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def _pad(
             places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
             x = getitem(x, along(axis, ndim, places)) if any(width) else x
         return x if any(map(any, widths)) else ops.np.copy(x)
-    if mode == "constant" and isinstance(constant_values, (int, float)) and not constant_values:
+    if mode == "constant" and isinstance(constant_values, (int, float)) and not constant_values and copysign(1, constant_values) > 0:
         inside = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
         shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return scatter_add(x, inside, shape)

@@ -417,9 +417,9 @@ def _nanmedian(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     order = argsort(x, -1, "stable")
     places = [floor_divide(maximum(i, 0), 2) for i in (subtract(count, 1), count)]
     low, high = [_picked(x, order, place) for place in places]
-    one = equal(*places)  # the middle one itself, for twice it may be beyond all numbers
+    one = equal(*places)  # the middle one itself, for twice it may be beyond all numbers; what NumPy adds begins with 0.0
     halves = divide(add(*[where(one, 0.0, x) for x in (low, high)]), 2.0)
-    found = _lost(where(one, low, halves), none_but_nan(equal(count, 0)))
+    found = _lost(add(where(one, low, halves), 0.0), none_but_nan(equal(count, 0)))
     found = reshape(found, kept if keepdims else rest)
     return found if found.shape else getitem(found, Ellipsis) if keepdims else as_number(found)
 

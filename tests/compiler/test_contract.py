@@ -1224,6 +1224,24 @@ def test_a_record_that_is_returned_is_the_one_that_it_refers_to(inside):
         assert record.w is held.w
 
 
+@pytest.mark.parametrize("text", ["c + g", "c - g", "c * g", "c / g", "c ** g", "c == g", "c != g", "2j * a.sum()", "(c * g) * a.astype('f4')"])
+def test_pythons_complex_before_a_number_of_numpys_is_pythons(text):
+    f = eval(f"lambda a, g: {text.replace('g', 'a[0]')}", {"c": 2 + 1j})
+    compiled = dispatch.compile(f)
+    with pytest.warns(PerformanceWarning, match="a Python complex stands before a number of NumPy's in .*Write the number first, x \\* 2j"):
+        found = compiled(x, None)
+    for out in (found, compiled(x, None)):
+        assert type(out) is type(f(x, None))
+        assert np.asarray(out).tobytes() == np.asarray(f(x, None)).tobytes()
+
+
+@pytest.mark.parametrize("text", ["a[0] * c", "c * a", "c * a.astype('f4').sum()", "np.complex128(c) * a.sum()", "a.sum() + c", "c * (1j * a)[0]"])
+def test_a_complex_beside_other_values_is_traced(text):
+    f = eval(f"lambda a: {text}", {"c": 2 + 1j, "np": np})
+    compiled = dispatch.compile(f, fullgraph=True)
+    assert same(compiled(x), f(x))
+
+
 @pytest.mark.parametrize("read", ["s / g", "s * g", "s < g", "s == g", "divmod(s, g)", "s // g", "g // s", "s ** g", "(s - g, s % g)", "s + g + s"])
 def test_a_float_beside_a_number_of_numpys_gives_one_of_numpys(read):
     f = eval(f"lambda s: {read}", {"g": np.float64(2)})

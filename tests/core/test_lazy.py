@@ -1,5 +1,6 @@
 """What loads on first use: each name once, whoever comes first, and nothing half-made where it fails."""
 
+import importlib
 import json
 import sys
 import threading
@@ -116,3 +117,34 @@ def test_an_attribute_of_a_class_is_there_before_it_is_loaded():
     assert Value().double() == 2
     Value.half = LazyAttribute("half", lambda: setattr(Value, "half", staticmethod(lambda: 0.5)))
     assert Value.half() == 0.5
+
+
+IMPORTS = [
+    ("dispatch", "custom_opp", "Did you mean 'custom_op'?"),
+    ("dispatch", "Tensors", "Did you mean 'Tensor'?"),
+    ("dispatch", "Library", "Write dispatch.library.Library."),
+    ("dispatch", "nn", "It holds no layers of networks: write functions of arrays, and dispatch.grad of them."),
+    ("dispatch.library", "registerautograd", "Did you mean 'register_autograd'?"),
+    ("dispatch.testing", "opchek", "Did you mean 'opcheck'?"),
+    ("dispatch.control_flow", "whileloop", "Did you mean 'while_loop'?"),
+    ("dispatch.graph", "Grph", "Did you mean 'Graph'?"),
+    ("dispatch.numpy", "conjj", "Did you mean 'conj'?"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "words"), IMPORTS, ids=[f"{module} {name}" for module, name, _ in IMPORTS])
+def test_an_import_of_a_misspelt_name_says_which_it_may_have_been(module, name, words):
+    with pytest.raises(ImportError) as caught:
+        exec(f"from {module} import {name}", {})
+    first = words.partition(" or ")[0].rstrip("?")
+    assert str(caught.value).startswith(f"cannot import name {name!r} from {module!r}. {first}")
+    assert caught.value.name == module
+    assert not isinstance(caught.value, ModuleNotFoundError)
+    with pytest.raises(AttributeError, match="has no attribute"):  # as before: hasattr() asks so
+        getattr(importlib.import_module(module), name)
+
+
+def test_an_import_of_what_is_there_goes_on():
+    found = {}
+    exec("from dispatch import vmap, library\nfrom dispatch.numpy import sin\nfrom dispatch import numpy", found)
+    assert found["numpy"].sin is found["sin"]

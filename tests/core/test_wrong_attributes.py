@@ -178,3 +178,18 @@ def test_what_a_context_is_called_with_is_not_set(name):
     op.register_autograd(lambda ctx, g: (g, None), setup_context=lambda ctx, inputs, output: setattr(ctx, name, (inputs[0],)))
     with pytest.raises(RuntimeError, match=rf"ctx\.{name} was set, which the tape gives: call it, ctx\.{name}\("):
         op(dispatch.tensor(A, requires_grad=True))
+
+
+@pytest.mark.parametrize(("what", "name"), [("schema", "name"), ("graph", "nodes"), ("library", "ns"), ("steps", "title"), ("fake mode", "shape_env")])
+def test_what_is_always_there_is_not_deleted(what, name):
+    with pytest.raises(AttributeError, match=f"the attribute '{name}' of .* cannot be deleted: it is always there"):
+        delattr(OBJECTS[what], name)
+    getattr(OBJECTS[what], name)
+
+
+def test_a_graph_is_no_list_of_its_nodes():
+    graph = OBJECTS["graph"]
+    for ask in (list, iter, lambda graph: graph[0], lambda graph: graph.nodes[0] in graph):
+        with pytest.raises(dispatch.errors.GraphError, match=r"a graph is no list of its nodes.* Write (for node in graph\.nodes|graph\.nodes\[i\])"):
+            ask(graph)
+    assert bool(graph)

@@ -120,3 +120,20 @@ def test_the_mean_of_nothing_is_numpys_own_nan_by_its_sign_too(dtype: str) -> No
     for layer in ("vmap", "jvp", "tape"):
         found = LAYERS[layer](f, x)
         assert np.signbit([found.real, found.imag]).tolist() == np.signbit([expected.real, expected.imag]).tolist(), layer
+
+
+@pytest.mark.parametrize("layer", ["tape", "jvp", "vmap"])
+@pytest.mark.parametrize("name", ["nanmedian", "nanmedian of rows", "median", "pad"])
+@pytest.mark.filterwarnings("ignore")
+def test_zeros_have_numpys_sign_in_every_layer(name: str, layer: str) -> None:
+    """What NumPy adds begins with 0.0, so that no median is -0.0; a constant that pads may be."""
+    f = {
+        "nanmedian": np.nanmedian, "median": np.median, "nanmedian of rows": lambda x: np.nanmedian(x, axis=-1, keepdims=True),
+        "pad": lambda x: np.pad(x, 1, constant_values=-0.0),
+    }[name]  # fmt: skip
+    for values in product((0.0, -0.0, 1.0, np.nan), repeat=4):
+        x = np.array(values).reshape(2, 2)
+        for given in (x, x[0], x[:1]):
+            found, expected = LAYERS[layer](f, given), f(given)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found)[~np.isnan(expected)], np.signbit(expected)[~np.isnan(expected)])

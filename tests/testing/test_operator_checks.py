@@ -140,7 +140,7 @@ def test_a_sound_operator_passes_every_check():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"gradients": "maybe"}, 'opcheck: gradients= is "compare" or "exist", and was given \'maybe\'.'),
+        ({"gradients": "maybe"}, "opcheck: gradients= is 'compare' or 'exist', and was given as 'maybe'."),
         ({"eps": 2}, "opcheck: eps= is the step of finite differences, between 0 and 1, and was given 2."),
         (
             {"fixed": ("indice",)},

@@ -223,7 +223,7 @@ def test_what_is_no_sample_is_refused(given, said):
     [
         (3, {}, "samples are made by a function of a numpy.random.Generator, and an int was given."),
         (list, {"fixed": "y"}, "has no argument 'y' to keep fixed."),
-        (list, {"gradients": "no"}, 'gradients= is "compare" or "exist", and was given \'no\'.'),
+        (list, {"gradients": "no"}, "gradients= is 'compare' or 'exist', and was given as 'no'."),
     ],
 )
 def test_a_sample_function_is_looked_at_when_it_is_registered(given, options, said):

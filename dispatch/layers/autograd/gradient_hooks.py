@@ -154,11 +154,12 @@ def hooked(node: Any) -> Hooked:
     return found
 
 
-def check_hook(hook: Any, what: str = "grad") -> None:
-    """Raise if a hook cannot be called: when it is registered, not when it would run."""
+def check_hook(hook: Any, *takes: str) -> None:
+    """Raise if a hook cannot be called, or does not take what it `takes`: when it is registered, not when it would run."""
     if not callable(hook):
         raise GradientError(f"a hook is a function of the gradient, and {kind_of(hook)} was given.")
-    check_takes("a hook", hook, (what,))
+    if takes:
+        check_takes("a hook", hook, takes)
 
 
 def leaf_hooks(leaf: Any) -> LeafHooks:

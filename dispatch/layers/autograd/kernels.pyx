@@ -34,7 +34,7 @@ from .residuals import is_differentiated, levels_of, reading_residuals, secret_k
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect, protect_large
 from .tensor import TrackedTensor as Tracked
-from .user_rules import check_nothing, checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
+from .user_rules import check_nothing, checked, in_setup, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of
 
 cnp.import_array()
 
@@ -349,10 +349,10 @@ cdef PyObject *call_user(PyObject *self, PyObject *const *args, size_t nargsf, P
                 with outside_rules():
                     returned = kernel.setup_context(node, inputs, output)
         except Exception as error:
-            if isinstance(error, AttributeError) and error.obj is node:
-                raise unset(kernel.op, "setup_context", error.name, vars(node)) from error
-            error.add_note(f"in the setup_context of {kernel.op.name}")
-            raise
+            told = in_setup(kernel.op, error, node)
+            if told is error:
+                raise
+            raise told from error
         node.closed = True
         if returned is not None:
             check_nothing(kernel.op, returned)

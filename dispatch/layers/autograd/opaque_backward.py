@@ -26,6 +26,7 @@ from .context import Context, saved_of
 from .cotangents import fitted
 from .residuals import secrets
 from .user_rules import Rule, checked, unset
+from .wrong_contexts import misread
 
 WORD = "backward_rule"
 SCHEMA = "(Any rest, Tensor[] grads, Tensor[] kept, Residual residual, int leading=0) -> Tensor[]"
@@ -80,6 +81,8 @@ def explained(op: OpOverload, error: Exception, ctx: Context, grads: Any, batche
         return refused(op, error, batched=batched)
     if isinstance(error, AttributeError) and error.obj is ctx and error.name:
         return unset(op, "backward", error.name, vars(ctx))
+    if told := misread(op, "backward", error, len(saved_of(ctx) or ())):
+        return told
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words
         error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
     add_advice(error, op, "backward", (grads, *kept_by(ctx)))

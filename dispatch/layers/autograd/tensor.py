@@ -174,7 +174,7 @@ class TrackedTensor(Tensor):
         array([2., 4.])
         """
         check_open(self)
-        check_hook(hook)
+        check_hook(hook, "grad")
         edge = self.kept
         if isinstance(edge, Leaf):
             return Handle(leaf_hooks(edge).values, hook)
@@ -208,7 +208,7 @@ class TrackedTensor(Tensor):
         >>> (x * x).sum().backward()
         [2. 4.]
         """
-        check_hook(hook)
+        check_hook(hook, "x")
         if not isinstance(self.kept, Leaf):
             raise GradientError(
                 "register_post_accumulate_grad_hook is of leaves, which add up gradients, and this value is the result of an "

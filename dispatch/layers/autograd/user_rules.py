@@ -16,6 +16,7 @@ from ..opaque_rules import Opacity
 from .backward_graph import Node
 from .context import Context
 from .tensor import TrackedTensor
+from .wrong_contexts import misread
 
 KEYWORDS_APART = "keyword_only_inputs"  # torch's name for the parameter of a setup_context that asks for them apart
 
@@ -73,6 +74,16 @@ def unset(op: OpOverload, who: str, name: str, attributes: dict[str, Any]) -> Gr
         f"ctx.{name} = ...; arrays go through ctx.save_for_backward(...), and come back as ctx.saved_tensors.",
         operator=op.name,
     )
+
+
+def in_setup(op: OpOverload, error: Exception, ctx: Context) -> Exception:
+    """What to raise where a setup_context has raised: that, with a note, or what says more."""
+    if isinstance(error, AttributeError) and error.obj is ctx and error.name:
+        return unset(op, "setup_context", error.name, vars(ctx))
+    if told := misread(op, "setup_context", error):
+        return told
+    error.add_note(f"in the setup_context of {op.name}")
+    return error
 
 
 def check_nothing(op: OpOverload, returned: Any) -> None:

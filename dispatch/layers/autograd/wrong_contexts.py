@@ -1,6 +1,9 @@
 """What is said of a `ctx` that is used as it cannot be: as a dict, or in the backward as in setup_context."""
 
+import re
+
 from ...core import OpOverload
+from ...core.source import raised_at
 from ...errors import GradientError
 
 OWN = {  # attributes that the tape gives
@@ -39,3 +42,34 @@ def in_backward(op: OpOverload, word: str) -> GradientError:
         "setup_context: register_autograd(backward, setup_context=...).",
         operator=op.name,
     )
+
+
+UNPACKED = re.compile(r"unpack \(expected|cannot unpack|'tuple' object (is not callable|has no attribute)")  # Python's words
+
+
+def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None) -> GradientError | None:
+    """What to raise where a rule took its tuples apart wrongly, or called one; None where the error is another.
+
+    `saved` is how many arrays the context keeps, of a backward.
+    """
+    line = raised_at(error)
+    if line is None or not isinstance(error, (ValueError, TypeError, AttributeError)) or not UNPACKED.search(str(error)):
+        return None
+    names = op.arguments.names
+    if who == "setup_context":
+        if not re.search(r"\b(inputs?|outputs?|args)\b", line.text):
+            return None
+        several, outputs = "s" if len(names) > 1 else "", len(op.schema.returns)
+        given = f"inputs is a tuple of {len(names)} argument{several}, ({', '.join(names)}{'' if several else ','}), output "
+        given += f"a tuple of {outputs}" if outputs > 1 else "the one output itself"
+        write = f"{', '.join(names)}{'' if several else ','} = inputs"
+    elif "saved_tensors" in line.text:
+        count = "nothing" if saved is None else f"{saved} array{'' if saved == 1 else 's'}"
+        given = f"ctx.saved_tensors is a tuple of what setup_context saved, {count}"
+        write = f"{', '.join('xyzuvw'[: saved or 1])}{',' if saved == 1 else ''} = ctx.saved_tensors, without a call"
+    elif "needs_input_grad" in line.text:
+        given = f"ctx.needs_input_grad is a tuple of {len(names)}, one for each argument ({', '.join(names)})"
+        write = "ctx.needs_input_grad[0], without a call"
+    else:
+        return None
+    return GradientError(f"{op.name}: its {who} failed in {line.place}: {error}; {given}. Write {write}.", operator=op.name)

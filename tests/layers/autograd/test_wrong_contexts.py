@@ -67,3 +67,95 @@ def test_what_else_a_setup_context_returns_is_nobodys_business():
     op = custom_op("wrongcontexts::double", double, mutates_args=())
     op.register_autograd(lambda ctx, g: g * ctx.factor, setup_context=lambda ctx, inputs, output: (setattr(ctx, "factor", 2.0), 1))
     np.testing.assert_array_equal(grad(lambda x: op(x).sum())(np.ones(2)), [2.0, 2.0])
+
+
+def of_two(backward, setup=None):
+    """The message of a gradient of an operator of two arguments whose rules are these."""
+
+    def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x * y
+
+    op = custom_op("wrongcontexts::product", product, mutates_args=())
+    op.register_autograd(backward, setup_context=setup)
+    with pytest.raises(GradientError) as caught:
+        grad(lambda x: op(x, x).sum())(np.ones(2))
+    return str(caught.value)
+
+
+def too_few(ctx, inputs, output):
+    (x,) = inputs
+    ctx.save_for_backward(x)
+
+
+def too_many(ctx, inputs, output):
+    _x, _y, _z = inputs
+
+
+def one_output(ctx, inputs, output):
+    _a, _b, _c = output
+
+
+def by_name(ctx, inputs, output):
+    ctx.x = inputs.x
+
+
+def called(ctx, inputs, output):
+    ctx.x = inputs()
+
+
+@pytest.mark.parametrize(
+    ("setup", "python"),
+    [
+        (too_few, "too many values to unpack (expected 1"),
+        (too_many, "not enough values to unpack (expected 3, got 2)"),
+        (one_output, "unpack (expected 3"),
+        (by_name, "'tuple' object has no attribute 'x'"),
+        (called, "'tuple' object is not callable"),
+    ],
+)
+def test_a_setup_context_that_takes_its_tuples_apart_wrongly_is_told_what_they_hold(setup, python):
+    said = of_two(lambda ctx, g: (g, g), setup)
+    assert said.startswith("wrongcontexts::product: its setup_context failed in test_wrong_contexts.py:")
+    assert python in said
+    assert said.endswith("; inputs is a tuple of 2 arguments, (x, y), output the one output itself. Write x, y = inputs.")
+
+
+def keeps_both(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def three_of_two(ctx, g):
+    x, y, _z = ctx.saved_tensors
+    return g * y, g * x
+
+
+def a_call(ctx, g):
+    x, y = ctx.saved_tensors()
+    return g * y, g * x
+
+
+@pytest.mark.parametrize("backward", [three_of_two, a_call])
+def test_a_backward_is_told_how_many_arrays_were_saved(backward):
+    said = of_two(backward, keeps_both)
+    assert said.startswith("wrongcontexts::product: its backward failed in test_wrong_contexts.py:")
+    assert said.endswith("; ctx.saved_tensors is a tuple of what setup_context saved, 2 arrays. Write x, y = ctx.saved_tensors, without a call.")
+
+
+def test_needs_input_grad_is_no_method():
+    said = of_two(lambda ctx, g: (g, g) if ctx.needs_input_grad() else None, keeps_both)
+    assert said.endswith("ctx.needs_input_grad is a tuple of 2, one for each argument (x, y). Write ctx.needs_input_grad[0], without a call.")
+
+
+def test_another_error_of_a_rule_is_left_as_it_is():
+    def backward(ctx, g):
+        a, b, c = (1, 2)  # noqa: F841  an error of its own
+        return g
+
+    def double(x: np.ndarray) -> np.ndarray:
+        return x * 2.0
+
+    op = custom_op("wrongcontexts::own", double, mutates_args=())
+    op.register_autograd(backward)
+    with pytest.raises(ValueError, match="not enough values to unpack") as caught:
+        grad(lambda x: op(x).sum())(np.ones(2))
+    assert not isinstance(caught.value, GradientError)

@@ -100,9 +100,9 @@ def test_numpy_scalars_and_lists_of_numbers_for_arrays():
 
 
 MISUSE = [
-    (lambda: vmap(np.add)(A, B), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 0."),
-    (lambda: vmap(lambda xs: xs[0])([A, B]), "vmap: the mapped axes differ in length: argument 0[0] has 3 along axis 0; argument 0[1] has 4 along axis 0."),
-    (lambda: vmap(np.add, in_dims=(0, 1))(A, A), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 1."),
+    (lambda: vmap(np.add)(A, B), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 0. Give arrays of one length, or None in in_dims for what all items share."),
+    (lambda: vmap(lambda xs: xs[0])([A, B]), "vmap: the mapped axes differ in length: argument 0[0] has 3 along axis 0; argument 0[1] has 4 along axis 0. Give arrays of one length, or None in in_dims for what all items share."),
+    (lambda: vmap(np.add, in_dims=(0, 1))(A, A), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 1. Give arrays of one length, or None in in_dims for what all items share."),
     (lambda: vmap(np.sin, in_dims=(0, 0))(A), "vmap: in_dims names 2 arguments, and 1 were given. Give one for each."),
     (lambda: vmap(np.sin, in_dims=None)(A), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
     (lambda: vmap(np.sin)(), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
