@@ -82,6 +82,25 @@ def overwrites_complex_arrays_alone(wrong):
 
 
 @found_by("test_schema")
+def takes_int32_for_int64(wrong):
+    def kernel(x: np.ndarray) -> np.ndarray:
+        x = np.array(x, None if wrong else np.int64, order="C")
+        whole = np.frombuffer(x.tobytes() + bytes(64), np.int64)[: x.size]  # as C reads it
+        return 2 * whole.reshape(x.shape)
+
+    return define(kernel, lambda x: np.empty(x.shape, np.int64)), (np.arange(6).reshape(2, 3),)
+
+
+@found_by("test_schema")
+def returns_a_view_of_integers_alone(wrong):
+    def kernel(x: np.ndarray) -> np.ndarray:
+        whole = np.asarray(x, np.int64)[1:]
+        return whole if wrong and x.dtype.kind == "i" else whole.copy()
+
+    return define(kernel, lambda x: np.empty(x.shape[0] - 1, np.int64)), (np.array([1.0, 4.0, 2.0]),)
+
+
+@found_by("test_schema")
 def reads_what_it_wrote_where_out_is_the_input(wrong):
     def kernel(x: np.ndarray, *, out: np.ndarray) -> np.ndarray:
         if not wrong:
@@ -196,6 +215,17 @@ def says_the_longer_of_two_is_the_first(wrong):
         return np.empty(x.shape[0] if wrong else max(x.shape[0], k.shape[0]), np.result_type(x.dtype, k.dtype))
 
     return define(kernel, fake), (real(9), real(3))
+
+
+@found_by("test_faketensor")
+def says_as_many_levels_as_the_sample_has(wrong):
+    def kernel(x: np.ndarray, levels: list[float]) -> np.ndarray:
+        return np.percentile(x, levels)
+
+    def fake(x, levels):
+        return np.empty(2 if wrong else len(levels), x.dtype)
+
+    return define(kernel, fake), (real(9), [25.0, 75.0])
 
 
 @found_by("test_faketensor")

@@ -17,6 +17,8 @@ from ..errors import ConversionError, DeviceMismatchError
 MRO = type.__dict__["__mro__"].__get__
 MODULE = type.__dict__["__module__"].__get__
 
+BUILTINS = frozenset({int, float, bool, complex, str, type(None), list, tuple, dict, slice})
+
 # By a package: `taken_over(op, args, keywords)`, which returns what the call returns, or NotImplemented where none of its
 # classes that are there is an array (a `torch.dtype`, say).
 frameworks: dict[str, Callable[[OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]] = {}
@@ -32,6 +34,8 @@ def framework_of(x: object) -> str | None:
     >>> framework_of([1.0]) is None
     True
     """
+    if type(x) in BUILTINS:  # most of what a refused call was given
+        return None
     for cls in MRO(type(x)):
         module = MODULE(cls)
         package = module.partition(".")[0] if type(module) is str else ""

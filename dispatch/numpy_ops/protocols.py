@@ -30,7 +30,7 @@ from .families import kernel_of
 from .infix import array_function, array_ufunc, infix, is_operand, method, power, subscript, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, LOADERS, UFUNCS, enter_rest, getitem, is_special, special_row, spelling_of
-from .row_arguments import as_item, as_value, call, converted
+from .row_arguments import as_item, as_value, call, converted, has_listed
 
 Function = Callable[..., Any]
 by_method = LazyFunction(__package__, ".ufunc_methods", "by_method")
@@ -104,6 +104,8 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
             check_matmul_in_place(np.ndim(inputs[1]))
             del options["axes"]
         return ufunc_with(ufunc, op, tuple(map(as_value, inputs)), options)
+    if has_listed(inputs):
+        return op(*map(as_value, inputs))
     try:
         return op(*inputs)
     except ArgumentError:

@@ -29,13 +29,14 @@ from .variants import (
     COMPLEX,
     EMPTY,
     ONE,
-    complex_numbers,
     double_precision,
     layouts,
     named,
     numbers,
+    other_kinds,
     single_precision,
     sizes,
+    smaller_integers,
     values,
 )
 
@@ -45,6 +46,7 @@ SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtyp
 # of the sample's; more are tried where shapes are compared, which no kernel is without a fake rule
 SIZES = ("with every length one more", f"with length {ONE} ", EMPTY)
 MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
+MOST_OF_INT32 = 1 << 15  # results below it do not come of products that were too large
 MOST_HELD = 150  # calls: more than functools.lru_cache keeps
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
@@ -90,6 +92,7 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         _layouts(case, findings, first, written, options)
         if not findings.faults:  # one cause is said once
             _precision(case, findings, first, written, options)
+            _narrow_integers(case, findings, first, written, options)
     if not findings.faults:
         _of_other_kinds(case, findings, written, options)
     _left_out(case, findings, written)
@@ -471,9 +474,31 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
                 )
 
 
+def _narrow_integers(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
+    """Check that int32 gives what int64 does, or is refused, where no result is too large for it."""
+    if any(a.dtype is not None or a.is_write or a.name in options.fixed for a in case.op.schema.arguments):
+        return
+    expected = results(case, first, written)
+    for what, args in smaller_integers(case.args):
+        if not what.endswith("32") or any(x.dtype != np.int64 for x in case.arrays):
+            continue
+        narrow = case.with_args(args, f" {what}")
+        made = run(narrow, written, readonly=False)
+        findings.runs += 1
+        for (name, x), (_, y) in zip(expected, results(narrow, made, written) if made.error is None else (), strict=False):
+            if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.shape == y.shape and x.dtype.kind in "iu"):
+                continue
+            if np.abs(x).max(initial=0) < MOST_OF_INT32 and (x != y).any():
+                findings.fault(
+                    ("integers", name),
+                    f"the {case.kernel} gives another {name} for the same values {what}: it may take int32 for int64. "
+                    "Say which dtype it takes, NDArray[np.int64], or convert: np.asarray(x, np.int64).",
+                )
+
+
 def _of_other_kinds(case: Case, findings: Findings, written: list[bool], options: Options) -> None:
-    """Look for writes and aliases where integers are floats, and floats complex: `astype(float, copy=False)` copies others."""
-    for what, args in (*double_precision(case.args), *complex_numbers(case.args)):
+    """Look for writes and aliases where integers are floats, or floats others: `astype(float, copy=False)` copies some."""
+    for what, args in (*double_precision(case.args), *other_kinds(case.args)):
         if any(a.dtype is not None or a.name in options.fixed for a in case.op.schema.arguments):
             return
         wide = case.with_args(args, f" {what}")

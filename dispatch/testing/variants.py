@@ -147,7 +147,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
     kept : collection of str
         The names of those that stay.
     special : bool
-        Whether 1 is tried too, and 0 of what is an amount by its name: kernels have a short way for these.
+        Whether 1 is tried too, and 0 of what is an amount by its name: kernels have a short way for these. And lists of floats
+        with one less.
 
     Yields
     ------
@@ -174,6 +175,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
         if special and isinstance(x, (int, float, np.floating)) and not AXIS.fullmatch(name):
             short = [1, 0] if AMOUNT.fullmatch(name) else [1]
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
+        if special and type(x) in (list, tuple) and len(x) > 1 and all(type(y) is float for y in x):
+            others = [x[:-1]]
         for other in others:
             if other != x:
                 yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
@@ -364,8 +367,8 @@ def _holds(dtype: "np.dtype[Any]", x: Array) -> bool:
     return not x.size or bool(np.iinfo(dtype).min <= x.min() and x.max() <= np.iinfo(dtype).max)
 
 
-def complex_numbers(args: Arguments) -> Variants:
-    """Yield the arguments with complex numbers for floats, where all arrays are of floats.
+def other_kinds(args: Arguments) -> Variants:
+    """Yield the arguments as complex numbers and as integers, where all arrays are of floats.
 
     Parameters
     ----------
@@ -379,13 +382,14 @@ def complex_numbers(args: Arguments) -> Variants:
 
     Examples
     --------
-    >>> [x.tolist() for _, (x,) in complex_numbers((np.array([1.0, 2.0]),))]
-    [[(1+0.5j), (2+1j)]]
+    >>> [x.tolist() for _, (x,) in other_kinds((np.array([1.0, 2.2]),))]
+    [[(1+0.5j), (2.2+1.1j)], [1, 2]]
     """
     arrays = arrays_in(args)
     if arrays and all(x.dtype.kind == "f" for x in arrays):
         with np.errstate(all="ignore"):
             yield COMPLEX, _each(lambda x: np.asarray(x + 0.5j * x), args)
+            yield "as integers", _each(lambda x: np.asarray(np.rint(np.nan_to_num(x)), np.int64), args)
 
 
 def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, same_length: bool = False) -> Variants:

@@ -10,7 +10,7 @@ import dispatch
 from dispatch import compile, functionalize, grad, jvp, make_fx, ops, vmap  # noqa: A004
 from dispatch.errors import ArgumentError
 from dispatch.numpy_ops.protocols import ON_TENSORS
-from dispatch.numpy_ops.row_arguments import call
+from dispatch.numpy_ops.row_arguments import call, has_listed
 
 X = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]])
 MASK = X > 0
@@ -354,3 +354,10 @@ def test_an_index_of_an_array_without_axes_makes_a_copy() -> None:
     x = np.arange(3.0)
     for found in (functionalize(f)(x.copy()), vmap(f)(np.stack([x, x]))[0], dispatch.vjp(lambda x: f(x * 1.0), x)[0]):
         np.testing.assert_array_equal(found, f(x.copy()))
+
+
+def test_a_list_of_numbers_is_told_from_what_another_framework_knows() -> None:
+    x = dispatch.tensor(np.ones(2), requires_grad=True)
+    assert has_listed((x, [1.0, 2], None, "left"))
+    for values in ((x, 2.0), (x, []), (x, [x]), (x, [np.float64(1.0)]), (x, [[1.0, 2.0]]), (x, [1.0], object())):
+        assert not has_listed(values)

@@ -508,3 +508,18 @@ def test_a_kernel_that_follows_a_permutation_passes_and_one_that_takes_other_ind
     first_half = define(lambda order: inverse(order)[:2] * 1, "(Tensor order) -> Tensor")
     said = fault(first_half, (np.array([1, 0, 5, 3, 0, 0]),), "test_schema")
     assert said.endswith(" Indices that belong together are kept by fixed=('order',).")
+
+
+def test_a_kernel_that_takes_int32_for_int64_is_told_and_one_whose_products_are_large_is_not():
+    def pointer(x):
+        return np.frombuffer(np.ascontiguousarray(x).tobytes() + bytes(64), np.int64)[: x.size].copy()
+
+    said = fault(define(pointer), (np.arange(1, 5),), "test_schema")
+    assert "for the same values as int32: it may take int32 for int64. Say which dtype it takes, NDArray[np.int64], " in said
+    for kernel in (lambda x: x**9, lambda x: x * 2, lambda x: np.asarray(x, np.int64) ** 9):
+        opcheck(define(kernel), (np.array([3, 70, 2]),), test_utils="test_schema")
+
+
+def test_floats_are_tried_as_integers_which_a_kernel_may_hand_back():
+    said = fault(define(lambda x: x.astype(np.int64, copy=False)), (np.ones(3),), "test_schema")
+    assert "That is so as integers (x: int64[3])." in said
