@@ -30,7 +30,6 @@ from program_values import DifferenceError
 
 from dispatch.errors import DispatchError
 
-
 OF_FAKES = {"fx fake", "fx symbolic", "compile"}  # in which a size that depends on data is a symbol
 
 
