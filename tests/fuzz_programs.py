@@ -56,7 +56,7 @@ def outcome(program: Program, layer: str) -> Outcome:
             return Outcome(layer, "refused", str(error))
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
-            if frame.name == "broadcast_shapes" and layer in OF_FAKES:
+            if Path(frame.filename).name == "_stride_tricks_impl.py" and layer in OF_FAKES:
                 return Outcome(layer, "refused", "np.broadcast_shapes, which asks no layer, got a size of data that x + y had taken to be that of y")
             return Outcome(layer, "different", f"{type(error).__name__} in {Path(frame.filename).name}: {error}")
     return Outcome(layer, "same", "")
