@@ -15,6 +15,8 @@ from ...errors import FakeTensorError, check_flag, kind_of
 from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
 
+OPTIONAL = (bool, type(None))
+
 
 class ShapeSource(Protocol):
     """The methods of `shape_env` that a mode calls."""
@@ -95,7 +97,7 @@ class FakeTensorMode(Fields, ModeBlock):
     ) -> None:
         if shape_env is not None and not hasattr(shape_env, "new_dynamic_size"):
             raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {kind_of(shape_env)}.")
-        if static_shapes is not None and type(static_shapes) is not bool:  # no frame for what is right
+        if type(static_shapes) not in OPTIONAL:  # no frame for what is right
             check_flag(static_shapes, "FakeTensorMode: static_shapes")
         vars(self).update(  # at once, and not by __setattr__: each trace makes one
             allow_non_fake_inputs=check_flag(allow_non_fake_inputs, "FakeTensorMode: allow_non_fake_inputs"),
@@ -145,7 +147,7 @@ class FakeTensorMode(Fields, ModeBlock):
             sizes = isinstance(a, tuple) and all(isinstance(n, int) for n in a)
             remedy = " Of a shape write np.empty(shape, dtype)." if sizes else advice_for(a, "a", hinted=False)
             raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}.{remedy}")
-        if static_shapes is not None and type(static_shapes) is not bool:
+        if type(static_shapes) not in OPTIONAL:
             check_flag(static_shapes, "from_array: static_shapes")
         return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
 
