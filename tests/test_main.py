@@ -421,7 +421,7 @@ def test_check_takes_what_is_known_to_fail_and_what_is_required(package, capsys,
 
 
 def test_check_runs_kernels_in_this_process_if_it_is_told_to(tmp_path, capsys, monkeypatch):
-    text = OPERATORS.partition('@custom_op("{namespace}::wrong"')[0].replace("return x * 2.0", "RAN.append(x); return x * 2.0")
+    text = OPERATORS.partition('@custom_op("{namespace}::wrong"')[0].replace("return x * 2.0", "RAN.append(1); return x * 2.0")
     (tmp_path / "checked_here.py").write_text("RAN = []\n" + text.format(namespace="checked_here"))
     monkeypatch.chdir(tmp_path)
     for words, ran in ([], False), (["--no-isolate"], True):

@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import functools
 import inspect
 import io
 import itertools
@@ -182,6 +183,20 @@ def set_materialize_grads(*given: Any, **keywords: Any) -> Any:
     return in_setup("set_materialize_grads", *given, **keywords)
 
 
+def fallback() -> Face:
+    """A kernel for all operators, taken back at once, whatever it was given."""
+    every = library.Library("_", "IMPL")
+
+    @functools.wraps(every.fallback)
+    def once(*args: Any, **keywords: Any) -> None:
+        try:
+            every.fallback(*args, **keywords)
+        finally:
+            every.destroy()
+
+    return Face(once, {"fn": lambda op, *args: op(*args), "dispatch_key": "CPU", "with_keyset": False})
+
+
 def verb(which: str, *rest: Any, then: Any = lambda op: None, **keywords: Any) -> Callable[[], Face]:
     """The face `op.register_<which>`, whose parameters are those of `dispatch.register_<which>` without the operator."""
 
@@ -295,7 +310,7 @@ FACES: dict[str, Callable[[], Face]] = {
     "Library.impl": lambda: Face(
         lib_of().impl, {"op_name": "f", "fn": same, "dispatch_key": "CPU", "with_keyset": False, "allow_override": True}
     ),
-    "Library.fallback": lambda: Face(library.Library("_", "IMPL").fallback, {"fn": lambda op, *args: op(*args), "dispatch_key": "CPU", "with_keyset": False}),
+    "Library.fallback": fallback,
     "Schema.parse": lambda: Face(dispatch.Schema.parse, {"text": "wrongargs::f(Tensor x) -> Tensor", "name": None}),
     "Residual": lambda: Face(dispatch.Residual, {}),
     # rules

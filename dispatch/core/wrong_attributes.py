@@ -22,8 +22,8 @@ def _names_of(cls: Any) -> tuple[str, ...]:
 def _advice(x: object, name: str, elsewhere: Mapping[str, str] | None) -> str:
     if elsewhere and name in elsewhere:
         return f" Write {elsewhere[name]}."
-    own = [word for word in getattr(x, "__dict__", ()) if not word.startswith("_")]
     kind: Any = type(x)  # which mypy takes for one without a hash
+    own = [word for word in (*getattr(kind, "_fields", ()), *getattr(x, "__dict__", ())) if not word.startswith("_")]
     known = list(dict.fromkeys([*_names_of(kind), *own, *(("name", "value") if isinstance(x, enum.Enum) else ())]))
     listed = 0 < len(known) <= _MOST_SHOWN and getattr(type(x), "_listed", True)
     few = f" It has: {', '.join(known)}." if listed else ""
@@ -99,7 +99,7 @@ class Fields(Attributes):
     ...     _fields = ("left", "right")
     >>> Point().lefft = 3
     Traceback (most recent call last):
-    AttributeError: a Point has no attribute 'lefft'. Did you mean 'left'?
+    AttributeError: a Point has no attribute 'lefft' that could be set. Did you mean 'left'?
     """
 
     __slots__ = ()

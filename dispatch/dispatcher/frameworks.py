@@ -17,7 +17,7 @@ from ..errors import ConversionError, DeviceMismatchError
 MRO = type.__dict__["__mro__"].__get__
 MODULE = type.__dict__["__module__"].__get__
 
-BUILTINS = frozenset({int, float, bool, complex, str, type(None), list, tuple, dict, slice})
+BUILTINS = (int, float, bool, complex, str, type(None), list, tuple, dict, slice)
 
 # By a package: `taken_over(op, args, keywords)`, which returns what the call returns, or NotImplemented where none of its
 # classes that are there is an array (a `torch.dtype`, say).
@@ -34,9 +34,10 @@ def framework_of(x: object) -> str | None:
     >>> framework_of([1.0]) is None
     True
     """
-    if type(x) in BUILTINS:  # most of what a refused call was given
+    kind = type(x)
+    if any([kind is one for one in BUILTINS]):  # most of what a refused call was given; a class may have no hash
         return None
-    for cls in MRO(type(x)):
+    for cls in MRO(kind):
         module = MODULE(cls)
         package = module.partition(".")[0] if type(module) is str else ""
         if package in frameworks:

@@ -22,7 +22,7 @@ from . import creation, data_dependent, diagonals, indexing, nan_reductions, poi
 from .data_checks import discarding
 from .index_parsing import placed
 from .item_assignment import setitem_
-from .linalg import decompositions, solve
+from .linalg import decompositions, matmul, solve
 from .numpy_functions import SPELLED, ufunc_of_row
 
 Function = Callable[..., Any]
@@ -185,6 +185,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     prims.clone: lambda x: x.copy() if hasattr(x, "copy") else x,
     pointwise.divide_no_nan: _divide_no_nan,
     pointwise.scalar_multiply: pointwise.multiply,
+    matmul.scaled: pointwise.multiply,
     pointwise.scalar_power: pointwise.power,
     pointwise.scalar_divide: pointwise.divide,
     pointwise.scalar_absolute: pointwise.absolute,
@@ -194,6 +195,9 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     data_dependent.unique_places: lambda x, axis=None, equal_nan=True: tuple(
         function_for(x, np.unique)(x, True, True, True, axis, equal_nan=equal_nan)
     )[1:],
+    data_dependent.value_places: lambda x, axis=None, equal_nan=True, **order: (
+        function_for(x, np.unique)(x, True, axis=axis, equal_nan=equal_nan)[1]
+    ),
     diagonals.writeable_diagonal: lambda x, axis1, axis2: function_for(x, np.diagonal)(x, 0, axis1, axis2),
     decompositions.svd: lambda a: tuple(function_for(a, np.linalg.svd)(a, full_matrices=False)),
     decompositions.tall_qr: lambda a: tuple(function_for(a, np.linalg.qr)(a)),

@@ -95,6 +95,13 @@ def augmented(op: Function, ufunc: Any) -> Function:
     return augment
 
 
+# Ufuncs that round each result rightly, or not at all, and so give the same bits in each loop.
+EXACT = {
+    np.add, np.subtract, np.multiply, np.divide, np.sqrt, np.square, np.reciprocal, np.negative, np.positive, np.conjugate, np.maximum,
+    np.minimum, np.fmax, np.fmin, np.floor, np.ceil, np.trunc, np.rint, np.sign, np.copysign, np.fabs, np.floor_divide, np.remainder, np.fmod,
+}  # fmt: skip
+
+
 def value_for(out: Any, ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...]) -> Any:
     """Return `ufunc(*inputs)` with the bits that NumPy writes into `out`, by whose strides it chooses between loops that round otherwise.
 
@@ -110,7 +117,7 @@ def value_for(out: Any, ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...]) 
             return op(x, y)
         return shape.swapaxes(op(shape.swapaxes(y, -1, -2), shape.swapaxes(x, -1, -2)), -1, -2)
     turned = [k for k, (n, stride) in enumerate(zip(out.shape[::-1], strides[::-1], strict=True), 1) if stride < 0 and n > 1]
-    if not turned or ufunc.signature or ufunc.nout > 1:
+    if not turned or ufunc in EXACT or ufunc.signature or ufunc.nout > 1:
         return op(*inputs)
     value = op(*[_turned(x, turned) for x in inputs])
     return value if value is NotImplemented else _turned(value, turned)

@@ -111,7 +111,7 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
     return schema
 
 
-@holding("op_name", "mutates_args")
+@holding("op_name")
 def infer_schema(
     fn: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Tag | Iterable[Tag] = ()
 ) -> str:

@@ -155,7 +155,7 @@ def tangent(f: Any, x: Any) -> Any:
 
 STEPWISE = {"polydiv"}  # of as many steps as the sizes, which are here large: 20 s
 # What the derivative of a row asks of its sizes, by the steps that it takes; other guards are those that the row leaves.
-ASKING = {"cumprod", "product_of_others", "nancumprod", "linalg_svd", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr", "ufunc_accumulate", "ufunc_reduceat"}
+ASKING = {"cumprod", "product_of_others", "nancumprod", "linalg_svd", "linalg_full_svd", "linalg_svdvals_pulled", "linalg_full_qr", "linalg_raw_qr", "linalg_tall_full_qr", "ufunc_accumulate", "ufunc_reduceat"}
 
 
 @pytest.mark.parametrize("op", [op for name, op in ROWS.items() if name not in UNSET | OPAQUE | OF_VALUES | STEPWISE], ids=lambda op: op.name)
