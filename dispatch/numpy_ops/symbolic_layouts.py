@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import as_strided
 
-from ..symbolic import SymInt, agree, contiguous, guesses, has_zero, is_one, larger, same, smaller, sure
+from ..symbolic import SymBool, SymInt, agree, contiguous, guesses, has_zero, is_one, larger, same, smaller, sure
 
 Shape = tuple[Any, ...]
 
@@ -154,7 +154,7 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
                 for n, _ in old[i:i_end]:
                     is_one(n)  # then its stride does not count: a guard says that it is not
                 for some, others in apart:
-                    agree(prod([n for n, _ in some]), prod(others))  # of other lengths these may be groups: nor are they
+                    _stay_apart(prod([n for n, _ in some]), prod(others))
                 return None
         if not agree(prod([n for n, _ in old[i:i_end]]), prod(new[k:k_end])):
             return None
@@ -165,6 +165,13 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
     for axis in range(k, len(new)):  # axes of length 1
         strides[axis] = strides[k - 1] if k else itemsize
     return tuple(strides)
+
+
+def _stay_apart(a: Any, b: Any) -> None:
+    """Hold that axes of so many elements are no group, as which they would be viewed. Of none there is nothing to view."""
+    differ = a != b
+    of_data = isinstance(differ, SymBool) and differ.hint is None
+    sure(differ | (a == 0) if of_data else differ)
 
 
 # -- sliced ----------------------------------------------------------------------------------------------------------------

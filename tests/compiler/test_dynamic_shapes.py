@@ -148,3 +148,11 @@ def test_sizes_are_inputs_of_the_program():
     assert [node.name for node in opened.nodes[:2]] == ["size_0", "size_1"]
     x = shaped(5, 2)
     np.testing.assert_array_equal(dynamic_program(graph)(x), x.ravel()[:6])
+
+
+@pytest.mark.parametrize("mode", ["fake", "symbolic", "compile"])
+def test_a_graph_repeats_however_many_elements_a_mask_selects(mode):
+    f = lambda x: np.repeat(x[x > 0], 2)
+    graph = dispatch.compile(f, fullgraph=True) if mode == "compile" else make_fx(f, mode)(np.array([1.0, 2.0, -3.0]))
+    for x in ([1.0, 2.0, -3.0], [1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [-1.0, 2.0, -3.0]):
+        np.testing.assert_array_equal(graph(np.array(x)), f(np.array(x)), strict=True)
