@@ -142,6 +142,8 @@ CONVENTIONS = [
         ("linalg_pinv", (A([[2.0, 1.0], [0.0, 1.0]]), 0.6, False), 0), lambda a, *rest: bool(rest) and rest[0] is not None),
     Convention("linalg_svd linalg_eigh", "equal or zero singular values, equal eigenvalues", "vectors are not determined; the derivative of the values alone is right",
         ("linalg_eigh", (A([[1.0, 0.0], [0.0, 1.0]]), "L"), 0), undetermined),
+    Convention("linalg_svdvals_pulled", "equal or zero singular values", "the gradient of the singular values, which are of no determined vectors there",
+        ("linalg_svdvals_pulled", (A([1.0, 2.0]), A([[1.0, 1.0], [1.0, 1.0]])), 0), lambda g, a: undetermined(a)),
     Convention("linalg_det linalg_cofactors linalg_inv linalg_inv_lower linalg_solve linalg_slogdet linalg_cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_tall_qr linalg_pinv linalg_lstsq linalg_cond linalg_inverse linalg_norm linalg_matrix_norm",
         "nan or inf in a matrix", "LAPACK's: nan in other elements, or NumPy's LinAlgError", ("linalg_slogdet", (A([[inf, 1.0], [1.0, 1.0]]),), 0),
         lambda *case: has_inf(*case) or has_nan(*case)),

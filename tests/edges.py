@@ -380,6 +380,12 @@ def _axes(x: Any, axis: Any) -> Any:
     return tuple(range(x.ndim)) if axis is None else axis
 
 
+def _columns_times_rows(torch: Any, g: Any, a: Any) -> Any:
+    """The gradient of the singular values, as torch's own svd has it: its svdvals refuses a complex cotangent."""
+    u, _, vh = torch.linalg.svd(a, full_matrices=False)
+    return (u * g[..., None, :]).to(vh.dtype) @ vh
+
+
 TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     **{name: lambda t, *case, method=method: method(t, t.movedim, *case) for name, method in METHODS.items()},
     "absolute": lambda t, x: t.abs(x),
@@ -390,6 +396,7 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "exponent": lambda t, x: t.frexp(x)[1],
     "divmod": lambda t, x, y: (t.floor_divide(x, y), t.remainder(x, y)),
     "i1": lambda t, x: t.special.i1(x),
+    "linalg_svdvals_pulled": _columns_times_rows,
     "sign": lambda t, x: t.sgn(x),
     "conjugate": lambda t, x: t.conj(x),
     "power": lambda t, x, y: t.pow(x, y),

@@ -56,7 +56,10 @@ class _Pauses:
 
 
 def _grow_old() -> None:
-    """Let the young objects be old ones, unless the user has objects that no collection is to see, which would be old too."""
+    """Let the young objects be old ones, unless the user has objects that no collection is to see, which would be old too.
+
+    CPython 3.12 counts some of its own as such from its start, so there the young are walked once.
+    """
     if hasattr(gc, "freeze") and not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()

