@@ -38,8 +38,9 @@ cdef object key_of(object x, object mode, bint symbolic):
         fake = x
         if fake.mode is not mode or (fake.kept is not None and fake.kept.constant is not None):
             raise LookupError
-        sizes = (identities(fake.shape), identities(fake.strides)) if symbolic else (fake.shape, fake.strides)
-        return *sizes, fake.dtype, type(fake.dtype), fake.device, fake.number  # long equals long long
+        if symbolic:
+            return identities(fake.shape), identities(fake.strides), fake.dtype, type(fake.dtype), fake.device, fake.number
+        return fake.shape, fake.strides, fake.dtype, type(fake.dtype), fake.device, fake.number  # long equals long long
     if cls in PLAIN:
         return cls, x                       # the type counts too, for 1, 1.0 and True are equal
     if cls is tuple or cls is list:
@@ -66,8 +67,7 @@ cdef bint has_symbol(object x):
 cdef object outputs_of(object answer, tuple args, object mode):
     """Outputs as they are remembered, each a fake of its own."""
     if type(answer) is not Single:
-        cls, items = answer
-        return cls([outputs_of(item, args, mode) for item in items])
+        return answer[0]([outputs_of(item, args, mode) for item in answer[1]])    # a class, and the answers of its items
     shape, dtype, strides, device, seen, number = answer
     if seen is None:
         return new_fake(FakeTensor, shape, dtype, strides, device, mode, number)
