@@ -194,14 +194,14 @@ def raised_at(error: BaseException) -> Line | None:
     return found
 
 
-_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+_IMPORT_FROM = opcode.opmap.get("IMPORT_FROM")
 
 
 def not_there(module: str, name: str, said: str, above: int = 1) -> Exception:
     """What a module's `__getattr__` is to raise: an ImportError for `from module import name`, to which Python adds no words.
 
-    Python turns an AttributeError there into an ImportError of its own, which loses the close match. `above` says how many
-    frames lie between this and the import.
+    Python turns an AttributeError there into an ImportError of its own, which loses the close match: the words alone hang on
+    what is found here. `above` says how many frames lie between this and the import.
 
     Examples
     --------

@@ -24,8 +24,12 @@ Function = Callable[..., Any]
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
-    """`x[index] = value`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
-    if not x.shape and is_number(x):
+    """`x[index] = value`. Arrays in the index are passed to the operator as arrays, so that the layers see them.
+
+    NumPy's numbers take no items, but the array API's results without axes do, and SciPy writes to them. Values of the layers that
+    set `number_takes_items` do too; what stands in a graph for NumPy's number does not, or a graph would run where NumPy raises.
+    """
+    if not x.shape and not hasattr(type(x), "number_takes_items") and is_number(x):
         np.zeros((), x.dtype)[()][index] = value  # raises NumPy's own error
     setitem_(x, *parted(index, read_as(value, x.dtype) if isinstance(value, (list, tuple)) else value))
 

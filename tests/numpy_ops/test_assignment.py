@@ -717,18 +717,14 @@ def test_what_may_be_written_to_nothing_is_what_numpy_takes(shape: tuple[int, ..
         assert len({shape_or_error(way, value) for way in ways}) == 1, value
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda s: operator.setitem(s, (), 5),
-        lambda s: operator.setitem(s, Ellipsis, 5),
-        lambda s: np.copyto(s, 5),
-        lambda s: np.putmask(s, True, 1),
-        lambda s: np.place(s, True, 1),
-        lambda s: np.add(1, 2, out=s),
-        lambda s: np.add.at(s, (), 1),
-    ],
-)
+ITEMS = [lambda s: operator.setitem(s, (), 5), lambda s: operator.setitem(s, Ellipsis, 5), lambda s: operator.setitem(s, True, 5)]
+OTHER_WRITES = [
+    lambda s: np.copyto(s, 5), lambda s: np.putmask(s, True, 1), lambda s: np.place(s, True, 1), lambda s: np.add(1, 2, out=s),
+    lambda s: np.add.at(s, (), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", ITEMS + OTHER_WRITES)
 def test_nobody_writes_to_a_number(write):
     """NumPy's scalars are no memory; an array without axes is."""
 
@@ -736,7 +732,8 @@ def test_nobody_writes_to_a_number(write):
         write(np.sum(x))
         return np.sum(x)
 
-    for way in (f, grad(f), vmap(f, in_dims=1), lambda x: dispatch.make_fx(f, "fake")(x), lambda x: dispatch.functionalize(f)(x)):
+    ways = [f, lambda x: dispatch.make_fx(f, "fake")(x), lambda x: dispatch.functionalize(f)(x)]
+    for way in ways if write in ITEMS else [*ways, grad(f), vmap(f, in_dims=1)]:
         with pytest.raises(TypeError, match=r"assignment|would write to a number of dtype float64, which is no array\. Write|argument|ArrayType|operand"):
             way(np.ones((2, 3)))
 
@@ -746,6 +743,22 @@ def test_nobody_writes_to_a_number(write):
         return np.sum(x)
 
     assert dispatch.compile(g)(np.ones((2, 3))) == g(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("write", ITEMS)
+def test_items_of_a_number_with_a_derivative_are_written_as_the_array_apis_are(write):
+    """SciPy sets results without axes where an input is constant; the standard's are arrays."""
+
+    def f(x):
+        y = np.sum(x * x)
+        z = np.sum(x)
+        write(y)
+        return y * z
+
+    x = np.arange(1.0, 4.0)
+    assert np.array_equal(grad(f)(x), np.full(3, 5.0))
+    assert dispatch.jvp(f, (x,), (x,))[1] == 5 * x.sum()
+    assert np.array_equal(vmap(f)(np.stack([x, x + 1])), [5 * x.sum(), 5 * (x + 1).sum()])
 
 
 def matrices(dtype, shape, by_columns, ways):

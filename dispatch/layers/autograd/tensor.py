@@ -60,6 +60,7 @@ class TrackedTensor(Tensor):
 
     __slots__ = ("retained",)  # unset on most: no gradient is kept
     key = DispatchKey.AUTOGRAD
+    number_takes_items = True
 
     retained: Retained
 

@@ -30,6 +30,7 @@ class DualTensor(Tensor):
 
     __slots__ = ()
     key = DispatchKey.JVP
+    number_takes_items = True
 
     @property
     def tangent(self) -> Any:

@@ -55,6 +55,7 @@ class BatchedTensor(Tensor):
 
     __slots__ = ("is_array",)  # set where items without axes are arrays, and no numbers
     key = DispatchKey.VMAP
+    number_takes_items = True
 
     @property
     def number(self) -> bool:
