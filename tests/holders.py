@@ -101,6 +101,12 @@ HOLDERS = {
         "h.w",
         "k = V",
     ),
+    "module with a __getattr__": (
+        "h = types.ModuleType('h'); h.__getattr__ = lambda name, v=V: v",
+        "h.w",
+        "h.__getattr__ = lambda name, v=V: v",
+    ),
+    "name of a module with a __getattr__": ("h = types.ModuleType('h'); h.__getattr__ = lambda name: 0.5; h.w = V", "h.w", "h.w = V"),
     "module that gets a __getattr__": (
         "h = types.ModuleType('h')",
         "getattr(h, 'w', 1.0)",

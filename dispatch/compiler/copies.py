@@ -368,7 +368,7 @@ class Copies:
                 setattr(new, name, self.copy(d[name]))
 
         def missing(name: str) -> Any:
-            if name in d or ("__getattr__" in d and hasattr(x, name)):
+            if name in d or ("__getattr__" in d and (not listed or hasattr(x, name))):
                 raise TracingError(f"it uses {x.__name__}.{name}, whose result depends on more than its arguments.")
             self.reached.note_absent(x, name)
             raise AttributeError(f"module {x.__name__!r} has no attribute {name!r}")
@@ -634,6 +634,10 @@ class Copies:
     def _isinstance(self, x: Any, classes: Any) -> bool:
         classes = self._classes(classes)
         if isinstance(x, (Tensor, TracedNumber)):
+            if isinstance(x, Tensor) and not x.shape:
+                is_array, is_number = isinstance(np.empty(0), classes), isinstance(x.dtype.type(), classes)
+                if is_array == is_number:
+                    return is_array
             x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
         elif type(x) is TracedGenerator:
             return issubclass(np.random.Generator, classes)

@@ -521,12 +521,12 @@ class Reached:
     def _module(self, x: types.ModuleType, path: str) -> None:
         d = vars(x)
         listed = is_listed_module(x)
-        if not listed and ("__getattr__" in d or type(x) is not types.ModuleType):
-            own = "__getattr__" if "__getattr__" in d else "class of its own"
-            self._refuse(f"it refers to {path}, a module with a {own}")
+        if not listed and type(x) is not types.ModuleType:
+            self._refuse(f"it refers to {path}, a module with a class of its own")
         if not listed:
             self._note(TYPE, x, None, types.ModuleType, path)
-            self._note(ITEM, d, "__getattr__", MISSING, f"{path}.__getattr__")
+            if "__getattr__" not in d:  # else the copy refuses what is not there
+                self._note(ITEM, d, "__getattr__", MISSING, f"{path}.__getattr__")
             self._owned |= d.keys()
             for name in sorted(self.names - d.keys()):
                 self._note(ITEM, d, name, MISSING, f"{path}.{name}")

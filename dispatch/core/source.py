@@ -134,15 +134,24 @@ class Line(NamedTuple):
         return f"{self.place}, in {self.function}" + (f": {text}" if text else "")
 
 
-def line() -> Line:
+def line(*libraries: str) -> Line:
     """Return the line outside this package that is running.
+
+    Parameters
+    ----------
+    *libraries : str
+        Packages, `"numpy"` say, whose lines are passed over: the line that called them is returned.
 
     Examples
     --------
     >>> line().number > 0
     True
     """
-    return _line_of(outer_frame())
+    frame = outer_frame()
+    user: types.FrameType | None = frame
+    while user is not None and (_is_ours(user) or _package(user) in libraries):
+        user = user.f_back
+    return _line_of(user or frame)
 
 
 def here(known: dict[Any, Any]) -> Line:
@@ -336,7 +345,7 @@ def library_function(package: str) -> tuple[str, str] | None:
     >>> library_function("scipy")
     """
     frame: types.FrameType | None = outer_frame()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("numpy."):  # np.asarray_chkfinite, say
+    while frame is not None and _package(frame) == "numpy":  # np.asarray_chkfinite, say
         frame = frame.f_back
     found: tuple[str, str] | None = None
     while frame is not None:
@@ -348,6 +357,24 @@ def library_function(package: str) -> tuple[str, str] | None:
             found = (module, name)
         elif found is None or not found[1]:
             found = (module, "")
+        frame = frame.f_back
+    return found
+
+
+def numpy_function() -> str | None:
+    """Return the function of NumPy that user code called and that NumPy hands over, if one is running: `"linalg.norm"`.
+
+    Examples
+    --------
+    >>> numpy_function()
+    """
+    frame: types.FrameType | None = outer_frame()
+    found = None
+    while frame is not None and _package(frame) == "numpy":
+        for module in ("numpy", "numpy.linalg", "numpy.fft"):
+            f = getattr(sys.modules[module], frame.f_code.co_name, None)
+            if getattr(getattr(f, "_implementation", None), "__code__", None) is frame.f_code:
+                found = f"{module}.{frame.f_code.co_name}".removeprefix("numpy.")
         frame = frame.f_back
     return found
 
@@ -364,6 +391,10 @@ def _line_of(frame: types.FrameType) -> Line:
     code = frame.f_code
     linecache.lazycache(code.co_filename, frame.f_globals)  # for code that a loader reads, and no file holds
     return Line(code.co_filename, frame.f_lineno, code.co_name)
+
+
+def _package(frame: types.FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _is_ours(frame: types.FrameType) -> bool:

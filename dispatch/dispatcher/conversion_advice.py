@@ -5,7 +5,9 @@ A class is found by the module that it comes from, itself or a base of it, so th
 
 from typing import Any
 
-from ..core.source import library_function, outer_frame
+import numpy as np
+
+from ..core.source import library_function, numpy_function, outer_frame
 from .frameworks import MODULE, MRO
 
 WHOLE, PARTS = "{x}.to_numpy()", "{x}.toarray(), or give an operator its parts, {parts}"
@@ -71,6 +73,29 @@ POLYNOMIAL = (
 )
 
 
+# What layers say whose values may be of any dtype.
+OPERATORS = (
+    "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for "
+    "np.array([x, y]), and so for np.full and np.r_"
+)
+# The same values in the brackets of an array, by the kind of their dtype: NumPy asks for an array of them, and says no more.
+INDEXED = {
+    **dict.fromkeys("iu", "; dispatch.numpy.take(a, x, axis=0) for a[x] of an array"),
+    "b": "; np.where(x, a, other) for a[x] of an array",
+}
+
+
+def array_advice(dtype: np.dtype[Any], more: str = "") -> str:
+    """Say what to write in place of what asked for an array of a value of a dtype, and more where no library is known to ask.
+
+    Examples
+    --------
+    >>> array_advice(np.dtype(bool)).rpartition("; ")[2]
+    'np.where(x, a, other) for a[x] of an array.'
+    """
+    return library_advice(f"{OPERATORS}{INDEXED.get(dtype.kind, '')}.{more}")
+
+
 def library_advice(otherwise: str) -> str:
     """Say which function of SciPy or NumPy asks for an array, and what to write in its place; where none, what is given."""
     found = library_function("scipy")
@@ -79,7 +104,15 @@ def library_advice(otherwise: str) -> str:
         module = str(frame.f_globals.get("__name__", ""))
         if module.startswith("numpy.lib.") and frame.f_code.co_name == "as_strided":
             return AS_STRIDED
-        return POLYNOMIAL if module.startswith("numpy.polynomial.") else otherwise
+        if module.startswith("numpy.polynomial."):
+            return POLYNOMIAL
+        name = numpy_function()
+        if name is None:
+            return otherwise
+        return (
+            f"np.{name} asks some of its arguments whose they are, and no list. Write dispatch.numpy.{name}, which asks all "
+            "of them, and what is in lists."
+        )
     module, name = found
     whole = f"{module}.{name}" if name else module
     if module == "scipy.special" and name in SCIPY_SPECIAL:

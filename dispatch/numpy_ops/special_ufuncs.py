@@ -451,17 +451,27 @@ def ufunc_of(name: str) -> Any:
     return next((f for f in found if isinstance(f, np.ufunc)), None)
 
 
+def place_of(ufunc: np.ufunc) -> str:
+    """Return what a ufunc of SciPy's is imported by: where a function stands before it, as for `zeta`, a private name."""
+    name = ufunc.__name__.strip("_")
+    modules = [module for module in ("scipy.special", "scipy.special._ufuncs", "scipy.special._special_ufuncs") if module in sys.modules]
+    places = [(module, word) for module in modules for word in (name, f"_{name}")]
+    return next((f"{module}.{word}" for module, word in places if getattr(sys.modules[module], word, None) is ufunc), f"scipy.special.{name}")
+
+
 def missing(ufunc: np.ufunc, i: int) -> Partial:
     """Return what stands for a partial derivative that is not known: it raises when it is asked for."""
     name, count = ufunc.__name__.strip("_"), ufunc.nin
+    place = place_of(ufunc)
+    called = f"scipy.special.{name}" if hasattr(sys.modules["scipy.special"], name) else place
     which = "has no derivative" if name not in TABLE else f"has no derivative by its argument {i + 1} of {count}"
 
     def partial(out: Any) -> Any:
         raise UnsupportedError(
-            f"scipy.special.{name} {which}: no closed form is known here. Give it its partial derivatives, one for each argument, "
+            f"{called} {which}: no closed form is known here. Give it its partial derivatives, one for each argument, "
             "of which each names what it reads:\n"
             "    from dispatch.library import from_ufunc\n"
-            f"    from_ufunc(scipy.special.{name}, derivative=({', '.join(['lambda ' + ', '.join(_read(count)) + ': ...'] * count)},))"
+            f"    from_ufunc({place}, derivative=({', '.join(['lambda ' + ', '.join(_read(count)) + ': ...'] * count)},))"
         )
 
     return partial

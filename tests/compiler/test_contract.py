@@ -1300,6 +1300,31 @@ def test_a_resize_that_changes_nothing_raises_where_memory_says_so():
         f(x)
 
 
+def test_a_module_with_a_getattr_is_read_where_it_has_the_name():
+    module = types.ModuleType("loading")
+    module.__getattr__ = lambda name: module.__dict__.setdefault(name, 5.0)
+    module.scale = 2.0
+    f, g = dispatch.compile(lambda a: np.sin(a) * module.scale, fullgraph=True), dispatch.compile(lambda a: np.sin(a) * module.loaded)
+    for module.scale in (2.0, 3.0):
+        assert same(f(x), np.sin(x) * module.scale)
+    with pytest.warns(PerformanceWarning, match=r"it uses loading\.loaded, whose result depends on more than its arguments"):
+        assert same(g(x), np.sin(x) * 5.0)
+    module.loaded = 6.0
+    assert same(g(x), np.sin(x) * 6.0)
+
+
+def test_a_value_without_axes_is_asked_for_classes_that_neither_an_array_nor_a_number_has():
+    def f(a):
+        y = np.sum(a)
+        parts = y if isinstance(y, (tuple, list)) else (y,)
+        return parts[0] * isinstance(y, (np.ndarray, np.generic)) + isinstance(y, str | int), a[0] * isinstance(a[0], (dict, np.integer))
+
+    assert same(dispatch.compile(f, fullgraph=True)(x), f(x))
+    undecided = dispatch.compile(lambda a: a * isinstance(np.sum(a), float), fullgraph=True)
+    with pytest.raises(TracingError, match="the class of a traced value without axes was asked for, which may be an array or a number"):
+        undecided(x)
+
+
 def test_a_function_is_asked_for_by_a_text_in_a_container():
     config = {"model": {"act": "tanh", "more": ["sin"]}}
     f = dispatch.compile(lambda a: getattr(np, config["model"]["act"])(a) + getattr(np, config["model"]["more"][0])(a), fullgraph=True)

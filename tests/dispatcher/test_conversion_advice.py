@@ -9,7 +9,15 @@ from children import said_by_child
 import dispatch
 from dispatch import custom_op
 from dispatch.dispatcher.conversion_advice import SCIPY_SPECIAL, advice, line_for
-from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, PerformanceWarning, TracingError
+from dispatch.errors import (
+    ArgumentError,
+    ConversionError,
+    DataDependentError,
+    FakeTensorError,
+    GradientError,
+    PerformanceWarning,
+    TracingError,
+)
 
 
 @custom_op("advicetests::doubled", mutates_args=())
@@ -236,6 +244,55 @@ def test_a_function_of_scipy_that_makes_arrays_is_named_with_what_to_write():
     with pytest.raises(ConversionError) as caught:
         dispatch.grad(np.asarray)(x)
     assert "scipy" not in str(caught.value)
+
+
+ONE = (  # lists of such values, which NumPy asks nothing of
+    "mean prod max min sum sort median std cumsum argsort nanmean nanmax average percentile histogram unique flip roll diff ptp trapezoid "
+    "linalg.norm linalg.det linalg.inv fft.fft fft.ifft"
+).split()
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_a_function_of_numpy_that_asks_no_lists_is_named_with_the_one_that_does(name):
+    x = np.array([[0.5, 2.0], [3.0, 0.25]])
+    more = {"percentile": (50,), "roll": (1,)}.get(name, ())
+    function = lambda space, x: getattr(getattr(space, name.rpartition(".")[0], space), name.rpartition(".")[2])([[x[0, 0], x[0, 1]], [x[1, 0], x[1, 1]]], *more)
+    first = lambda found: found[0] if isinstance(found, tuple) else found
+    said = f"np.{name} asks some of its arguments whose they are, and no list. Write dispatch.numpy.{name}, which asks all of them, and what is in lists."
+    for kind, transform in {
+        ConversionError: lambda f: dispatch.jvp(f, (x,), (x,))[0],
+        DataDependentError: lambda f: dispatch.eval_shape(f, x),
+        TracingError: lambda f: dispatch.make_fx(f)(x)(x),
+    }.items():
+        with pytest.raises(kind) as caught:
+            transform(lambda x: first(function(np, x)))
+        assert str(caught.value).endswith(said)
+        if name in ("unique", "histogram") and kind is DataDependentError:
+            continue  # a size, and edges, which are data
+        assert transform(lambda x: first(function(dispatch.numpy, x))).shape == first(function(np, x)).shape
+
+
+def test_indices_in_the_brackets_of_an_array_say_what_takes_them():
+    table, x = np.arange(12.0).reshape(4, 3), np.array([[0.5, 2.0, 1.0], [3.0, 0.25, 1.0]])
+    for run, said, written in [
+        (lambda x: table[np.argmax(x, axis=-1)], "dispatch.numpy.take(a, x, axis=0) for a[x] of an array", lambda x: dispatch.numpy.take(table, np.argmax(x, axis=-1), axis=0)),
+        (lambda x: table[:2][x > 1], "np.where(x, a, other) for a[x] of an array", lambda x: np.where(x > 1, table[:2], 0.0)),
+    ]:
+        for transform in (dispatch.vmap, lambda f: lambda xs: dispatch.eval_shape(f, xs[0]), lambda f: lambda xs: dispatch.make_fx(f)(xs[0])(xs[0])):
+            with pytest.raises((ConversionError, DataDependentError, TracingError), match=re.escape(f"np.full and np.r_; {said}.")):
+                transform(run)(np.stack([x, x]))
+            assert transform(written)(np.stack([x, x])).shape[-2:] == written(x).shape
+
+
+def test_a_line_in_scipy_or_numpy_is_the_line_that_called_them():
+    special = pytest.importorskip("scipy.special")
+    for run in (special.logsumexp, lambda x: np.mean([x[0], x[1]])):
+        with pytest.raises(TracingError, match=r", in test_conversion_advice\.py:[0-9]+, in (<lambda>|test_a_line_in)"):
+            dispatch.make_fx(run)(np.ones(2))
+    with pytest.raises(TracingError, match=r"write dispatch\.ops\.scipy_special\.logsumexp in its place\.$"):
+        dispatch.make_fx(special.logsumexp)(np.ones(2))
+    with pytest.raises(DataDependentError, match=r"which has no data\. scipy\.special\.logsumexp makes arrays of its arguments"):
+        dispatch.eval_shape(special.logsumexp, np.ones(2))
 
 
 def test_functions_of_numpy_that_no_layer_follows_say_what_to_write():

@@ -6,6 +6,7 @@ from typing import Any, NoReturn, cast
 from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import unwritable
 from ...core.lazy import LazyFunction
+from ...dispatcher.conversion_advice import array_advice
 from ...errors import DataDependentError
 from ...symbolic import contiguous
 from .fields import Fields, copy_fields, new_fake
@@ -123,8 +124,8 @@ class FakeTensor(Fields, Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         note_request()
         raise DataDependentError(
-            f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. Call an operator on it, or a "
-            "NumPy function that has a row in dispatch.ops.np; for its metadata alone write np.empty(x.shape, x.dtype)."
+            f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. "
+            + array_advice(self.dtype, " For its metadata alone write np.empty(x.shape, x.dtype).")
         )
 
     def __copy__(self) -> "FakeTensor":

@@ -4,6 +4,7 @@ from typing import Any, NoReturn
 
 from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.source import line
+from ...dispatcher.conversion_advice import array_advice
 from ...errors import TracedDataError, TracingError
 from ...graph import Node
 
@@ -14,10 +15,7 @@ CHOICE = (
 )
 WRITE = "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces."
 INDEX = "Index with the traced value itself, x[i], or np.take(x, i); or leave this function out of the trace."
-OPERATOR = (
-    "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; make an operator of other code by "
-    "dispatch.custom_op. " + WRITE
-)
+OTHER = " Make an operator of other code by dispatch.custom_op. " + WRITE
 
 
 class TracedTensor(Tensor):
@@ -46,8 +44,8 @@ class TracedTensor(Tensor):
             below = below.value
         error = TracedDataError if isinstance(below, Tensor) else TracingError
         return error(
-            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {line()}: a graph "
-            f"holds for every input, and would keep what this is for one. {instead}"
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in "
+            f"{line('numpy', 'scipy')}: a graph holds for every input, and would keep what this is for one. {instead}"
         )
 
     def item(self, *args: Any) -> NoReturn:
@@ -79,7 +77,7 @@ class TracedTensor(Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         note_request()
-        raise self._read("a NumPy array", OPERATOR)
+        raise self._read("a NumPy array", array_advice(self.dtype, OTHER))
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -5,7 +5,7 @@ from typing import Any
 from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.array_memory import set_rewritable
 from ...core.wrong_attributes import Attributes
-from ...dispatcher.conversion_advice import library_advice
+from ...dispatcher.conversion_advice import array_advice
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
 
@@ -34,10 +34,6 @@ class Batch(Attributes):
         return f"Batch(batch_size={self.batch_size}, randomness={self.randomness!r})"
 
 
-ARRAY = (
-    "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for "
-    "np.array([x, y]), and so for np.full and np.r_."
-)
 
 
 class BatchedTensor(Tensor):
@@ -94,7 +90,7 @@ class BatchedTensor(Tensor):
         check_open(self)
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
-            f"of its transform. {library_advice(ARRAY)}"
+            f"of its transform. {array_advice(self.dtype)}"
         )
 
     def __repr__(self) -> str:
