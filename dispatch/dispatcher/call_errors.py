@@ -42,6 +42,7 @@ from ..errors import (
 from ..schema.schema import Argument, Return
 from ..schema.types import (
     BOOL,
+    BYTES,
     CALLABLE,
     COMPLEX,
     DEVICE,
@@ -65,7 +66,7 @@ from .printing import brief, describe_value
 # The attribute of an operator that says which of its arguments are indices: NumPy's arrays there go with arrays of any device.
 INDICES = "index_arguments"
 INDEX_KINDS = "biu"  # of dtypes
-NUMBERS_AND_TEXT = (INT, FLOAT, COMPLEX, BOOL, STR)
+NUMBERS_AND_TEXT = (INT, FLOAT, COMPLEX, BOOL, STR, BYTES)
 DTYPES = "?bhilqBHILQefdgFDG"
 
 

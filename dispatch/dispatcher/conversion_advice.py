@@ -179,6 +179,8 @@ def number_advice(kind: str, x: Any, name: str) -> str:
     number = kind in ("int", "float", "complex")
     if hasattr(type(x), "ndim") and hasattr(type(x), "item"):
         return f" Write {kind}({name}.item())" if (number or kind == "bool") and getattr(x, "size", 0) == 1 else ""
+    if kind == "bytes" and isinstance(x, (str, bytearray, memoryview)):
+        return f" Write {name}.encode()" if isinstance(x, str) else f" Write bytes({name})"
     if kind == "str":
         return f" Write {name}.decode()" if isinstance(x, bytes) else f" Write str({name})"
     if kind in ("int", "float") and isinstance(x, complex):

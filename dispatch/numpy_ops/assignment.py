@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core import Tensor
+from ..core import Tensor, note_request
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, clone
 from ..operators.views import ARRAY, is_number
@@ -190,6 +190,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 def check_target(spelling: str, x: Any) -> None:
     """Raise for a tracked value that would be written to a plain array."""
     if not isinstance(x, Tensor):
+        note_request()  # as `x[i] = value` does, for which NumPy asks the value for its array
         raise UnsupportedError(
             f"{spelling} would write to an array of shape {np.shape(x)}, which cannot hold what a Tensor tracks. "
             "Make the array of a tracked one: np.zeros_like(x, shape=...)."

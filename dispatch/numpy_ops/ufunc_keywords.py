@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, note_request
 from ..core.pytree import mapped
 from ..errors import UnsupportedError
 from ..operators import prims
@@ -127,6 +127,7 @@ def _check_out(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, value: Any) -
     """Raise for a tracked value that would be written to a plain array, which is also what NumPy makes of `array += x`."""
     if isinstance(out, Tensor) or not isinstance(value, Tensor):
         return
+    note_request()  # as `x[i] = value` does
     symbol, kind, name = SYMBOLS.get(ufunc), type(value).__name__, spelled(ufunc)
     if symbol and inputs[0] is out:
         raise UnsupportedError(

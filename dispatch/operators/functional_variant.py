@@ -188,7 +188,8 @@ def instead(op: OpOverload, which: str = "plain") -> str:
     who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
     names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
     others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
-    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
+    own = ["result"] if others == 1 else [f"result{i}" for i in range(others)]
+    results = ", ".join([*own, *op.schema.mutable_arguments])
     return f"`{results} = {who}({', '.join(names)})`"
 
 

@@ -53,6 +53,11 @@ class Argument(Spelled):
         "bounds",
     )  # fmt: skip
 
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "alias_info": "argument.alias, or argument.is_write", "default_value": "argument.default",
+        "has_default_value": "argument.has_default",
+    }  # fmt: skip
+
     name: str
     type: Type
     default: object
@@ -134,6 +139,8 @@ class Return(Spelled):
 
     __slots__ = ("type", "name", "alias", "dimensions", "dtype")  # noqa: RUF023 - in the order of __init__
 
+    _elsewhere: ClassVar[dict[str, str]] = {"alias_info": "result.alias"}
+
     type: Type
     name: str | None
     alias: Alias | None
@@ -192,6 +199,7 @@ class Schema(Spelled, metaclass=Made):
     __slots__ = ("namespace", "name", "overload", "arguments", "returns")  # noqa: RUF023 - in the order of __init__
     _elsewhere: ClassVar[dict[str, str]] = {
         "args": "schema.arguments", "inputs": "schema.arguments", "outputs": "schema.returns",
+        "overload_name": "schema.overload",
     }  # fmt: skip
     made_by = "Schema.parse('mylib::scale(Tensor x, float factor=2.0) -> Tensor')"
 

@@ -433,8 +433,8 @@ class ShapeEnv(Fields, metaclass=Made):
     def _no_number(self, size: SymInt) -> DataDependentSizeError:
         return DataDependentSizeError(
             f"the number that the size {size} is was asked for {_here()}, and {self._data(size.names)}. Hand the size itself "
-            f"to operators, np.arange(n) say; or, if it is always one number, write dispatch.check({size} == number) before "
-            "that line."
+            "to what takes one: np.empty_like(x, shape=(n,)) for np.empty((n,)), and so for zeros, ones and full; "
+            f"dispatch.ops.np.arange(n). If it is always one number, write dispatch.check({size} == number) before that line."
         )
 
     def _data(self, names: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ all other layouts, sizes and values that the kernel accepts.
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from .variants import (
     values,
 )
 
+LAID = ("in Fortran order", "with reversed strides", "with steps")  # of the words of `layouts`
 UNLIKELY = 1009  # a length that no sample has
 VALUES = (
     "with permuted values", "with zeros", "negated", "with tiny values", "with large values", "with nan and inf",
@@ -266,10 +268,31 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
         hint = f"Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is {real.dtype!s}."
         _differ(case, findings, name, "dtype", f"has dtype {fake.dtype!s}", f"{real.dtype!s}", hint)
     elif (a := counted_strides(fake)) != (b := counted_strides(real)):
-        hint = "Allocate it as the kernel does: np.empty_like(x), np.empty(shape, dtype, order='F'), or a transpose."
-        _differ(case, findings, name, "strides", f"has strides {a}", str(b), hint)
+        _differ(case, findings, name, "strides", f"has strides {a}", str(b), _allocation(case, real))
     elif fake.device != (device := device_of(real)):
         _differ(case, findings, name, "device", f"is on {fake.device}", f"on {device}", "Build it from an argument.")
+
+
+def _allocation(case: Case, array: Any) -> str:
+    """The line that allocates as the kernel did; or what the kernel may return, where it leaves room between elements."""
+    axes = [(n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1]
+    if _is_packed(array, axes):
+        line = "np.empty(shape, dtype)"
+    elif not _is_packed(array, sorted(axes, key=lambda axis: -axis[1])):
+        return (
+            "Its elements do not lie side by side, as those of z.real, x[::2] or x[::-1]: return np.ascontiguousarray(result) "
+            "from the kernel, and np.empty(shape, dtype) from the rule."
+        )
+    elif case.what.endswith(LAID):
+        line = "np.empty_like(x), which follows the order of x"
+    else:
+        line = "np.empty(shape, dtype, order='F')" if _is_packed(array, axes[::-1]) else "a transpose of np.empty(shape, dtype)"
+    return f"Allocate it as the kernel does: {line}."
+
+
+def _is_packed(array: Any, axes: list[tuple[int, int]]) -> bool:
+    """Whether the elements lie side by side, along the last of the axes first; an axis is a length and a stride."""
+    return [s for _, s in axes] == [array.itemsize * prod(n for n, _ in axes[i + 1 :]) for i in range(len(axes))]
 
 
 def _structure(x: Any) -> str:

@@ -115,7 +115,7 @@ def numpy_nonzero(x: np.ndarray) -> np.ndarray:
 
 @numpy_nonzero.register_fake
 def _(x):
-    return np.empty((get_ctx().new_dynamic_size(), x.ndim), np.intp)
+    return np.empty_like(x, shape=(get_ctx().new_dynamic_size(), x.ndim), dtype=np.intp, order="C")
 
 
 grid = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])

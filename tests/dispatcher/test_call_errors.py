@@ -182,6 +182,8 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         ("int", np.float64(2), f"is int, and was given a NumPy scalar of dtype float64. {TO_NUMBER.format('int')}"),
         ("bool", 1, "is bool, and was given an int. Write bool(x)."),
         ("str", b"a", "is str, and was given a bytes. Write x.decode()."),
+        ("bytes", "a", "is bytes, and was given a str. Write x.encode()."),
+        ("bytes", bytearray(b"a"), "is bytes, and was given a bytearray. Write bytes(x)."),
         ("int[]", [1, 2.0], "is int[], and was given a list of length 2. Item 1 is a float. Write int(x[1])."),
         ("int[2]", [1, 2, 3], "is int[2], and was given a list of length 3. Give 2."),
         ("ScalarType", "float65", "is ScalarType, and was given a str. No dtype has this name. Did you mean 'float64' or 'float' or 'float16'?"),

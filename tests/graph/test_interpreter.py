@@ -140,6 +140,14 @@ def test_other_arguments_are_refused(args, words):
     assert said(lambda: graph(*args), GraphError) == words
 
 
+def test_another_of_a_kind_is_a_constant_of_the_graph():
+    graph = make_fx(lambda x, rng: x + 1)(X, np.random.default_rng(0))
+    assert said(lambda: graph(X, np.random.default_rng(0)), GraphError) == (
+        "the graph was made with a Generator in its arguments, and another was given. What is no array is a constant of a graph: trace "
+        "once more, with what is given."
+    )
+
+
 def test_items_of_a_list_are_counted_inside_it():
     graph = make_fx(lambda x, y: x[0])([X, X], 1)
     assert said(lambda: graph([X], 1), GraphError) == "the graph was made with 2 items in one of its arguments, and 1 were given."

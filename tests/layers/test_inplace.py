@@ -48,7 +48,7 @@ def test_what_is_written_twice_or_seen_elsewhere_is_refused(value):
         message = making.said(lambda y=y, others=others: check_target(op, ([y, *others], 1, None), y, others, WORDS), MutationError)
         assert message == (
             f"{op.name}: two arrays that are written share memory, argument 'xs' among them. Give each its own, or write "
-            f"`..., xs, y = {op.schema.name}.functional(xs, n, y)`."
+            f"`result, xs, y = {op.schema.name}.functional(xs, n, y)`."
         )
 
 

@@ -1,6 +1,7 @@
 """Rules that hand their values to code of arrays alone: seen where they ask, and called as one operator from then on."""
 
 import ctypes
+import operator
 import threading
 import warnings
 
@@ -489,3 +490,31 @@ def test_an_opaque_backward_gives_the_order_in_memory_that_its_shape_rule_says(o
         with dispatch.FakeTensorMode() as mode:
             said = graph(mode.from_array(given)).strides
         assert graph(given).strides == said
+
+
+WRITTEN = {
+    "np.add.at": lambda out, i, g: np.add.at(out, i, g),
+    "np.put": lambda out, i, g: np.put(out, i, g),
+    "np.copyto": lambda out, i, g: np.copyto(out[1:], g),
+    "out=": lambda out, i, g: np.add(out[1:], g, out=out[1:]),
+    "+=": lambda out, i, g: operator.iadd(out[1:], g),
+    "x[i] =": lambda out, i, g: operator.setitem(out, i, g),
+}
+
+
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.filterwarnings("ignore::dispatch.errors.PerformanceWarning")
+def test_a_gradient_that_is_written_into_a_plain_array_is_asked_for_its_array(write):
+    op = define("(Tensor x, Tensor i) -> Tensor", lambda x, i: x[i])
+
+    def backward(ctx, g):
+        out = np.zeros(3)
+        write(out, ctx.i, g)
+        return out, None
+
+    op.register_fake(lambda x, i: np.empty(i.shape, x.dtype))
+    op.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "i", inputs[1]))
+    i = np.array([1, 2])
+    np.testing.assert_array_equal(jacrev(lambda x: op(x, i))(X), np.eye(3)[i])
+    np.testing.assert_array_equal(jacfwd(lambda x: op(x, i))(X), np.eye(3)[i])
+    np.testing.assert_array_equal(make_fx(grad(lambda x: np.sum(op(x, i) * 2)))(X)(X), [0, 2, 2])

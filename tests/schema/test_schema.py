@@ -382,3 +382,19 @@ def test_the_message_shows_the_place():
 def test_what_is_built_by_hand_obeys_the_same_laws(build_it, message):
     with pytest.raises(SchemaError, match=message):
         build_it()
+
+
+def test_the_names_that_torch_has_for_what_a_schema_says():
+    schema = Schema.parse("ns::f.out(Tensor(a!) x, int n=3) -> Tensor(a!)")
+    x, n = schema.arguments
+    for thing, name, line in [
+        (schema, "overload_name", "schema.overload"),
+        (x, "alias_info", "argument.alias, or argument.is_write"),
+        (n, "default_value", "argument.default"),
+        (n, "has_default_value", "argument.has_default"),
+        (schema.returns[0], "alias_info", "result.alias"),
+    ]:
+        with pytest.raises(AttributeError, match=rf"has no attribute '{name}'\. Write {line}\.$"):
+            getattr(thing, name)
+    assert (schema.overload, n.default, n.has_default) == ("out", 3, True)
+    assert x.is_write and x.alias == schema.returns[0].alias == Alias(frozenset("a"), frozenset("a"), True)

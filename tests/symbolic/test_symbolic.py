@@ -281,8 +281,9 @@ def test_what_data_decide_is_refused_by_name_and_line() -> None:
         range(2 * u)
     assert str(error.value).startswith("the number that the size 2*u0 is was asked for at test_symbolic.py:")
     assert str(error.value).endswith(
-        "and u0 depends on data. Hand the size itself to operators, np.arange(n) say; or, if it is always one number, write "
-        "dispatch.check(2*u0 == number) before that line."
+        "and u0 depends on data. Hand the size itself to what takes one: np.empty_like(x, shape=(n,)) for np.empty((n,)), and so for "
+        "zeros, ones and full; dispatch.ops.np.arange(n). If it is always one number, write dispatch.check(2*u0 == number) before that "
+        "line."
     )
 
 

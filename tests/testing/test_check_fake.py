@@ -70,8 +70,33 @@ def test_wrong_strides_are_caught():
     op = with_fake(lambda x: np.empty(x.shape, x.dtype), lambda x: np.asfortranarray(x * 2.0))
     assert fake_fault(op) == (
         "output 0 has strides (24, 8) by RULE, and (8, 16) by KERNEL (x: float64[2, 3]). "
-        "Allocate it as the kernel does: np.empty_like(x), np.empty(shape, dtype, order='F'), or a transpose."
+        "Allocate it as the kernel does: np.empty(shape, dtype, order='F')."
     )
+
+
+APART = (
+    "Its elements do not lie side by side, as those of z.real, x[::2] or x[::-1]: return np.ascontiguousarray(result) from the kernel, "
+    "and np.empty(shape, dtype) from the rule."
+)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rule", "advice"),
+    [
+        (lambda x: x.copy(), np.empty_like, "np.empty(shape, dtype)."),
+        (lambda x: x * 2.0, lambda x: np.empty(x.shape, x.dtype), "np.empty_like(x), which follows the order of x."),
+        (
+            lambda x: np.stack([x, x]).transpose(1, 2, 0),
+            lambda x: np.empty((*x.shape, 2), x.dtype),
+            "a transpose of np.empty(shape, dtype).",
+        ),
+        (lambda x: np.fft.fft(x).real, lambda x: np.empty(x.shape, x.dtype), APART),
+        (lambda x: x.copy()[::-1], lambda x: np.empty(x.shape, x.dtype), APART),
+    ],
+)
+def test_what_is_said_of_strides_is_what_gives_them(kernel, rule, advice):
+    said = advice if advice is APART else f"Allocate it as the kernel does: {advice}"
+    assert fake_fault(with_fake(rule, kernel)).endswith(f"3]). {said}")
 
 
 def test_strides_that_are_right_for_one_layout_only_are_caught():

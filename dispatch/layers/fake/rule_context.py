@@ -1,6 +1,6 @@
 """FakeContext: what `get_ctx()` returns in a fake rule."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core import DispatchKey, OpOverload, active_mode, setting
 from ...core.wrong_attributes import Attributes
@@ -9,6 +9,8 @@ from ...errors import DefinitionError, FakeTensorError, NewSizeError, kind_of
 
 class FakeContext(Attributes):
     """What `get_ctx()` returns in a fake rule: makes sizes that depend on data."""
+
+    _elsewhere: ClassVar[dict[str, str]] = {"create_unbacked_symint": "get_ctx().new_dynamic_size(min=0, max=None)"}
 
     def __init__(self, op: OpOverload) -> None:
         self.op = op

@@ -46,7 +46,8 @@ def _check_decided(op: OpOverload, levels: list[Level]) -> None:
     if any(level.payload.randomness == "error" for level in levels):
         raise BatchingError(
             f"{op.name} draws from a random generator, and vmap was not told whether for all items or for each. Write "
-            "vmap(f, randomness='different') for a draw for each item, or 'same' for one that all have.",
+            "vmap(f, randomness='different') for a draw for each item, or 'same' for one that all have; jacfwd takes it too, "
+            "and hessian(f) is jacfwd(jacrev(f), randomness='same').",
             operator=op.name,
         )
 

@@ -76,7 +76,7 @@ def test_the_line_to_write_names_the_form_and_what_it_returns():
     @custom_op("writtentests::both", mutates_args=("out", "rest"), functional=True)
     def both(x: np.ndarray, rest: list[np.ndarray], *, out: np.ndarray) -> int: ...
 
-    assert "Write `..., rest, out = both_functional(x, rest, out=out)`;" in said(lambda: both(leaf(), [A + 0], out=A + 0))
+    assert "Write `result, rest, out = both_functional(x, rest, out=out)`;" in said(lambda: both(leaf(), [A + 0], out=A + 0))
 
 
 @pytest.mark.parametrize(

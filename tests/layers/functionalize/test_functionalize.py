@@ -204,7 +204,7 @@ def test_views_that_cannot_be_followed_are_refused():
     assert said(lambda: functionalize(twice)(A), MutationError) == (
         f"{seen.name}: argument 'x' shares memory with another functional value, and the write cannot be followed into it: an operator "
         "that changes a shape has no views, and a view that an operator made while it wrote is made only once. Write before the view "
-        f"is taken or after it is gone, or write `..., x = {seen.schema.name}.functional(x)`."
+        f"is taken or after it is gone, or write `result, x = {seen.schema.name}.functional(x)`."
     )
     in_dict = define("(Dict(str, Tensor(a!)) xs) -> ()", lambda xs: None)
     assert said(lambda: functionalize(lambda x: in_dict({"a": x}))(A), MutationError) == (

@@ -14,7 +14,8 @@ A = np.arange(12.0).reshape(3, 4) + 1
 RANDOM = np.random.default_rng(0)
 UNDECIDED = (
     "{} draws from a random generator, and vmap was not told whether for all items or for each. Write "
-    "vmap(f, randomness='different') for a draw for each item, or 'same' for one that all have."
+    "vmap(f, randomness='different') for a draw for each item, or 'same' for one that all have; jacfwd takes it too, and "
+    "hessian(f) is jacfwd(jacrev(f), randomness='same')."
 )
 
 
