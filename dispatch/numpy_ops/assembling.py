@@ -11,7 +11,7 @@ from ..operators.registry import ops
 from ..operators.views import ARRAY
 from ..symbolic import SymInt, guesses, has_zero
 from . import flags, numpy_functions
-from .families import composite
+from .families import attach_plain_forms, composite
 from .indexing import getitem
 from .numpy_functions import spelled
 from .pointwise import remainder
@@ -161,3 +161,5 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.SPELLED.setdefault(insert, (np.insert, {"arr": "x", "obj": "obj", "values": "values", "axis": "axis"}))
+
+attach_plain_forms(insert, resize)

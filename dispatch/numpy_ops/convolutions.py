@@ -19,7 +19,7 @@ from ..layers.jvp import pushforwards
 from ..operators.registry import ops
 from ..symbolic import guesses, larger, smaller, sure
 from . import numpy_functions
-from .families import aligned, in_front, row
+from .families import aligned, attach_plain_forms, in_front, row
 from .indexing import getitem
 from .numpy_functions import spelled
 from .pointwise import conjugate
@@ -192,3 +192,5 @@ FUNCTIONS = dict([spelled(np.convolve, "a v mode", convolve), spelled(np.correla
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach_plain_forms(convolve, correlate)

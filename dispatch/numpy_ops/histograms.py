@@ -450,4 +450,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach_plain_forms(bincount)
+attach_plain_forms(bincount, digitize)

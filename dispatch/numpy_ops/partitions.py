@@ -139,4 +139,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach_plain_forms(lexsort)
+attach_plain_forms(argpartition, lexsort)

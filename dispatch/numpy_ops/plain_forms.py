@@ -8,6 +8,7 @@ imports this module; `families.attach_plain_forms` says which rows have such a r
 import operator
 from collections.abc import Callable
 from inspect import signature
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -162,8 +163,12 @@ def _ravel(out: Any, x: Any, start: int) -> PlainCall | None:
     return None if start else PlainCall(METHODS["ravel"], (x,))
 
 
-def _real(out: Any, x: Any) -> PlainCall | None:
-    return None if x.value.dtype.kind in "cO" else PlainCall(itself, (x,))
+def _real(out: Any, x: Any) -> PlainCall:
+    return PlainCall(attrgetter("real") if x.value.dtype.kind in "cO" else itself, (x,))
+
+
+def _imag(out: Any, x: Any) -> PlainCall:
+    return PlainCall(attrgetter("imag"), (x,))
 
 
 def _astype(out: Any, x: Any, dtype: Any) -> PlainCall | None:
@@ -279,6 +284,13 @@ def _gradient(out: Any, x: Any, step: Any, axis: int, edge_order: int) -> PlainC
 GRADIENT = undispatched(np.gradient)
 
 
+def _trapezoid(out: Any, y: Any, x: Any, dx: Any, axis: int) -> PlainCall | None:
+    return NUMPYS_TRAPEZOID(out, y, x, 1.0 if dx is None else dx, axis)
+
+
+NUMPYS_TRAPEZOID = own(np.trapezoid, "y x dx axis")
+
+
 NONE = np.intp(0)
 
 
@@ -292,10 +304,14 @@ def _count_nonzero(out: Any, x: Any, axis: Any, keepdims: bool) -> PlainCall | N
 
 
 OF_ARRAYS: dict[str, Rule] = {
-    **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero")},
+    **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero", "argsort", "argpartition")},
     **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "roll", "diff", "bincount", "unravel_index")},
     **{name: without_keepdims(getattr(np, name)) for name in ("average", "ptp", "median", "nanmax", "nanmin", "nansum", "nanmean")},
     **{name: own(getattr(np, name), "a axis keepdims") for name in ("nanargmax", "nanargmin", "nanmedian")},
+    **{name: own(getattr(np, name), "a axis dtype ddof keepdims") for name in ("nanvar", "nanstd")},
+    **{name: own(getattr(np, name), "a v mode") for name in ("convolve", "correlate")},
+    "trapezoid": _trapezoid, "delete": own(np.delete, "arr obj axis"), "insert": own(np.insert, "arr obj values axis"), "resize": own(np.resize, "a new_shape"),
+    "digitize": own(np.digitize, "x bins right"), "linalg_eigvalsh": own(np.linalg.eigvalsh, "a UPLO"),
     "quantile": own(np.quantile, "a q axis method weights keepdims"), "nanquantile": _nanquantile,
     **{name: like(getattr(np, name)) for name in ("empty_like", "zeros_like", "ones_like", "full_like")},
     **{name: _place(name) for name in ("argmax", "argmin")},
@@ -305,7 +321,7 @@ OF_ARRAYS: dict[str, Rule] = {
     "sum": reduced_by(np.add), "prod": reduced_by(np.multiply), "max": reduced_by(np.maximum), "min": reduced_by(np.minimum),
     "any": reduced_by(np.logical_or, BOOL), "all": reduced_by(np.logical_and, BOOL),
     "getitem": _getitem, "setitem_": _setitem, "power": _power, "transpose": _transpose, "moveaxis": _moveaxis, "expand_dims": _expand_dims,
-    "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
+    "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "imag": _imag, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
     "vecdot": _vecdot, "where": _where, "pad": _pad, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
     "linalg_vector_norm": own(np.linalg.vector_norm, "x axis ord keepdims"), "linalg_matrix_norm": own(np.linalg.matrix_norm, "x ord keepdims"),
     "linalg_matrix_rank": _matrix_rank, "linalg_matrix_power": own(np.linalg.matrix_power, "a n"), "diag": own(np.diag, "v k"),

@@ -55,7 +55,7 @@ PLAIN_FORMS = """
     reshape swapaxes diagonal dot cumsum cumprod repeat take clip copy searchsorted nonzero concatenate stack inner outer vdot roll
     diff average ptp median nanmax nanmin nansum nanmean empty_like zeros_like ones_like full_like argmax argmin var std
     linalg_multi_dot sum prod max min any all getitem setitem_ power transpose moveaxis expand_dims squeeze ravel_from real astype
-    round einsum vecdot where unique diag count_nonzero
+    round einsum vecdot where unique diag count_nonzero imag argsort delete nanvar nanstd trapezoid
 """
 # Rows that have syntax, and the function of `graph_syntax` that prints it.
 SPELLED = {"np::getitem": "spell_getitem", "np::setitem_": "spell_setitem"}

@@ -27,7 +27,7 @@ from ...layers.jvp import pushforwards
 from ...symbolic import smaller
 from .. import numpy_functions
 from ..diagonals import diagonal, diagonal_matrix, eye, tril, triu
-from ..families import complete, composite, undispatched
+from ..families import attach_plain_forms, complete, composite, undispatched
 from ..indexing import getitem, where
 from ..numpy_functions import returning, spelled
 from ..pointwise import add, divide, multiply, negative, square, subtract
@@ -250,3 +250,5 @@ FUNCTIONS: dict[Any, Any] = dict([
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach_plain_forms(eigvalsh)
