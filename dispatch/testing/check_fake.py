@@ -274,7 +274,7 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
 
 
 def _allocation(case: Case, array: Any) -> str:
-    """The line that allocates as the kernel did; or what the kernel may return, where it leaves room between elements."""
+    """The line that allocates as the kernel did; or what the kernel may return, where its elements lie apart."""
     axes = [(n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1]
     if _is_packed(array, axes):
         line = "np.empty(shape, dtype)"

@@ -397,4 +397,5 @@ def test_the_names_that_torch_has_for_what_a_schema_says():
         with pytest.raises(AttributeError, match=rf"has no attribute '{name}'\. Write {line}\.$"):
             getattr(thing, name)
     assert (schema.overload, n.default, n.has_default) == ("out", 3, True)
-    assert x.is_write and x.alias == schema.returns[0].alias == Alias(frozenset("a"), frozenset("a"), True)
+    assert x.is_write
+    assert x.alias == schema.returns[0].alias == Alias(frozenset("a"), frozenset("a"), True)
