@@ -15,8 +15,8 @@ two functions would lose digits, a function that is that difference stands in it
 import sys
 from collections.abc import Callable
 from inspect import signature
+from math import factorial, pi
 from math import log as log_of
-from math import pi
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,18 @@ from .pointwise import (
     exp,
     floor,
     less,
+    less_equal,
     log,
+    logical_and,
+    logical_or,
     maximum,
+    minimum,
     multiply,
     negative,
     not_equal,
+    one_for_zero,
     power,
+    power_slope,
     reciprocal,
     sign,
     sin,
@@ -54,7 +60,7 @@ from .pointwise import (
     square,
     subtract,
 )
-from .pointwise_more import cosh, log1p, sinh
+from .pointwise_more import cosh, log1p
 
 NAMESPACE = "scipy_special"
 
@@ -62,6 +68,7 @@ sp = getattr(ops, NAMESPACE)
 of_functions = Loader(__package__, ".special_functions")
 ROOT = pi**0.5
 DEGREE = pi / 180
+EIGHTH = complex(0.5**0.5, 0.5**0.5)  # an eighth of a turn
 
 
 # -- what several derivatives share ----------------------------------------------------------------------------------------------
@@ -97,20 +104,62 @@ def normal(x: Any) -> Any:
     return multiply(exp(half(negative(square(x)))), (2 * pi) ** -0.5)
 
 
+def series(x: Any, *coefficients: float) -> Any:
+    """Return the sum of c[k] x ** k."""
+    found: Any = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        found = add(multiply(found, x), c)
+    return found
+
+
+def log_ratio(x: Any, y: Any) -> Any:
+    """Return log(x / y), where x / y may overflow, and where it is nearly 1."""
+    ratio = divide(x, y)
+    near = logical_and(less(0.5, ratio), less(ratio, 2))
+    a, b, x, y = where(near, x, 1), where(near, y, 1), where(near, 1, x), where(near, 1, y)
+    return where(near, log1p(divide(subtract(a, b), b)), subtract(log(x), log(y)))
+
+
+def stirling(k: Any) -> Any:
+    """Return the logarithm of Gamma(k + 1) over its first approximation sqrt(2 pi k) (k / e) ** k, of a large k, DLMF 5.11.1."""
+    return divide(series(reciprocal(square(k)), 1 / 12, -1 / 360, 1 / 1260, -1 / 1680), k)
+
+
+def deviance(k: Any, mean: Any) -> Any:
+    """Return what the logarithm of a Poisson density at k is less than for a mean of k itself."""
+    return multiply(k, subtract(divide(subtract(mean, k), k), log_ratio(mean, k)))
+
+
+LARGE = 16.0  # beyond it Stirling's series has all digits, and logarithms of gamma functions would cancel
+
+
 def gamma_density(a: Any, x: Any) -> Any:
-    """Return the derivative of the lower incomplete gamma function P(a, x) by x, DLMF 8.8.13."""
-    return exp(subtract(subtract(sp.xlogy(down(a), x), x), sp.gammaln(a)))
+    """Return the derivative of the lower incomplete gamma function P(a, x) by x, DLMF 8.8.13; of a large a by the distance of x from it."""
+    large = less(LARGE, down(a))
+    k, at = where(large, down(a), LARGE), where(large, x, LARGE)
+    far = divide(exp(negative(add(deviance(k, at), stirling(k)))), sqrt(multiply(k, 2 * pi)))
+    return where(large, far, exp(subtract(subtract(sp.xlogy(down(a), x), x), sp.gammaln(a))))
 
 
 def beta_density(a: Any, b: Any, x: Any) -> Any:
-    """Return the derivative of the incomplete beta function I_x(a, b) by x, DLMF 8.17.1."""
-    return exp(subtract(add(sp.xlogy(down(a), x), sp.xlog1py(down(b), negative(x))), sp.betaln(a, b)))
+    """Return the derivative of the incomplete beta function I_x(a, b) by x, DLMF 8.17.1; of large a and b by the distance from the mean."""
+    large = less(LARGE, down(minimum(a, b)))
+    p, q, at = where(large, down(a), LARGE), where(large, down(b), LARGE), where(large, x, 0.5)
+    n = add(p, q)
+    apart = add(deviance(p, multiply(n, at)), deviance(q, multiply(n, subtract(1, at))))
+    exponent = subtract(subtract(stirling(n), add(stirling(p), stirling(q))), apart)
+    far = multiply(multiply(up(n), exp(exponent)), sqrt(divide(n, multiply(multiply(p, q), 2 * pi))))
+    return where(large, far, exp(subtract(add(sp.xlogy(down(a), x), sp.xlog1py(down(b), negative(x))), sp.betaln(a, b))))
 
 
 def t_density(df: Any, t: Any) -> Any:
     """Return the density of Student's t distribution."""
-    scale = subtract(sp.gammaln(half(up(df))), sp.gammaln(half(df)))
-    return divide(exp(subtract(scale, multiply(half(up(df)), log1p(divide(square(t), df))))), sqrt(multiply(df, pi)))
+    large = less(2 * LARGE, df)
+    y = where(large, half(df), LARGE)
+    # log(Gamma(y + 1/2) / Gamma(y) / sqrt(y)), DLMF 5.11.13
+    far = divide(series(reciprocal(square(y)), -1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432), y)
+    scale = where(large, far, subtract(subtract(sp.gammaln(half(up(df))), sp.gammaln(half(df))), half(log(half(df)))))
+    return multiply(exp(subtract(scale, multiply(half(up(df)), log1p(divide(square(t), df))))), (2 * pi) ** -0.5)
 
 
 def f_density(n: Any, d: Any, x: Any) -> Any:
@@ -124,10 +173,37 @@ def shifted(x: Any) -> Any:
     return subtract(multiply(x, 2), 1)
 
 
-def over(y: Any, x: Any, limit: float) -> Any:
-    """Return y / x, with its limit at 0."""
-    none = equal(x, 0)
-    return where(none, limit, divide(y, where(none, 1, x)))
+def sine_over(x: Any) -> Any:
+    """Return sin(x) / x; of a small x by np.sinc, of which every derivative is right at 0."""
+    small = less(absolute(x), 1)
+    near, far = where(small, x, 0), where(small, 1, x)
+    return where(small, ops.np.sinc(divide(near, pi)), divide(sin(far), far))
+
+
+def sinh_over(x: Any) -> Any:
+    """Return sinh(x) / x, of real values without a quotient."""
+    return sine_over(multiply(x, 1j)) if is_complex(x) else half(add(sp.exprel(x), sp.exprel(negative(x))))
+
+
+def kelvin(x: Any) -> Any:
+    """Return the second derivative of ber + i bei, which is J_0(x exp(3 pi i / 4)), DLMF 10.61.1."""
+    z = multiply(x, EIGHTH**3)
+    return multiply(subtract(sp.jv(0.0, z), sp.jv(2.0, z)), 0.5j)
+
+
+def kelvin_k(x: Any) -> Any:
+    """Return the second derivative of ker + i kei, which is K_0(x exp(pi i / 4)), DLMF 10.61.2."""
+    z = multiply(x, EIGHTH)
+    return multiply(add(sp.kv(0.0, z), sp.kv(2.0, z)), 0.5j)
+
+
+def bessel_rest(f: str, x: Any) -> Any:
+    """Return (J_0(x) - 1) / x, or that of I_0; of a small x by their series, DLMF 10.2.2."""
+    small = less(absolute(x), 1)
+    near, far = where(small, x, 0), where(small, 1, x)
+    quarter = divide(square(near), -4 if f == "j0" else 4)
+    terms = multiply(near, series(quarter, *[1 / factorial(k + 1) ** 2 for k in range(9)]))
+    return where(small, divide(terms, -4 if f == "j0" else 4), divide(down(getattr(sp, f)(far)), far))
 
 
 def binomial_density(k: Any, n: Any, p: Any) -> Any:
@@ -136,15 +212,56 @@ def binomial_density(k: Any, n: Any, p: Any) -> Any:
     return beta_density(up(k), subtract(whole(n), k), p)
 
 
-def voigt(x: Any, sigma: Any, gamma: Any) -> tuple[Any, Any, Any]:
-    """Return the derivatives of Voigt's profile by x and by gamma, and x times one plus gamma times the other.
+def far_out(z: Any, side: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return where z is far out, on the side on which an error function has a series in 1 / 2z ** 2, and what its terms are of."""
+    far = less(20, absolute(z))
+    if is_complex(z):
+        far = logical_and(far, less(0, side(z)))
+    return far, reciprocal(multiply(square(where(far, z, 20)), 2))
 
-    The profile is Re w(z) / (sigma sqrt(2 pi)) with z = (x + i gamma) / (sigma sqrt(2)), and w' = 2i / sqrt(pi) - 2 z w, DLMF 7.10.2.
+
+ODD = (0.0, 1.0, 3.0, 15.0, 105.0, 945.0, 10395.0, 135135.0, 2027025.0)  # (2k - 1)!!, DLMF 7.12.1
+
+
+def erfcx_slope(z: Any, out: Any) -> Any:
+    """Return the derivative of erfcx, 2 z erfcx(z) - 2 / sqrt(pi), which cancels far out."""
+    far, t = far_out(z, ops.np.real)
+    if not is_complex(z):
+        far = logical_and(far, less(0, z))
+    return where(far, multiply(series(negative(t), *ODD), 2 / ROOT), subtract(multiply(multiply(z, 2), out), 2 / ROOT))
+
+
+def dawsn_slope(z: Any, out: Any) -> Any:
+    """Return the derivative of Dawson's integral, 1 - 2 z F(z), which cancels far out."""
+    far, t = far_out(z, lambda z: down(ops.np.real(divide(square(z), 40))))
+    return where(far, negative(series(t, *ODD)), subtract(1, multiply(multiply(z, 2), out)))
+
+
+def wofz_slope(z: Any, out: Any) -> Any:
+    """Return the derivative of w(z), 2i / sqrt(pi) - 2 z w(z), which cancels far out, DLMF 7.10.2."""
+    far, t = far_out(z, lambda z: ops.np.imag(multiply(z, 1)))
+    return where(far, multiply(series(t, *ODD), -2j / ROOT), subtract(2j / ROOT, multiply(multiply(z, 2), out)))
+
+
+def voigt(x: Any, sigma: Any, gamma: Any) -> tuple[Any, Any, Any]:
+    """Return the derivatives of Voigt's profile by x, by sigma and by gamma.
+
+    The profile is Re w(z) / (sigma sqrt(2 pi)) with z = (x + i gamma) / (sigma sqrt(2)). By sigma it is sigma times the second
+    derivative by x, as of every convolution with a normal density, and w'' = -2 (w + z w').
     """
     z = divide(add(x, multiply(gamma, 1j)), multiply(sigma, 2**0.5))
-    slope = divide(subtract(2j / ROOT, multiply(multiply(z, sp.wofz(z)), 2)), multiply(square(sigma), 2 * ROOT))
-    by_x, by_gamma = ops.np.real(slope), negative(ops.np.imag(slope))
-    return by_x, by_gamma, add(multiply(x, by_x), multiply(gamma, by_gamma))
+    w = sp.wofz(z)
+    slope = wofz_slope(z, w)
+    far, t = far_out(z, lambda z: ops.np.imag(multiply(z, 1)))
+    curved = divide(multiply(series(t, *[k * c for k, c in enumerate(ODD)]), 4j / ROOT), where(far, z, 1))
+    second = where(far, curved, multiply(add(w, multiply(z, slope)), -2))
+    slope = divide(slope, multiply(square(sigma), 2 * ROOT))
+    return ops.np.real(slope), divide(ops.np.real(second), multiply(square(sigma), 2 * (2 * pi) ** 0.5)), negative(ops.np.imag(slope))
+
+
+def mills(x: Any) -> Any:
+    """Return the normal distribution function over the density: without exponentials that cancel far out."""
+    return multiply(sp.erfcx(multiply(x, -(0.5**0.5))), (pi / 2) ** 0.5)
 
 
 def elliptic(phi: Any, share: float, m: Any, out: Any) -> tuple[Any, ...]:
@@ -158,32 +275,108 @@ def elliptic(phi: Any, share: float, m: Any, out: Any) -> tuple[Any, ...]:
     return by_sn, negative(multiply(sn, phi)), by_dn, phi
 
 
+def is_complex(x: Any) -> bool:
+    """Whether the values are complex."""
+    return bool(getattr(x, "dtype", np.dtype(float)).kind == "c")
+
+
 def real(name: str, x: Any, why: str = "|Re z| or |Im z| is part of it. Take the function without the scale") -> Any:
     """Refuse complex values where the function has no complex derivative, or SciPy nothing to compute it with."""
-    if getattr(x, "dtype", np.dtype(float)).kind == "c":
+    if is_complex(x):
         raise UnsupportedError(f"scipy.special.{name} has no derivative of complex values: {why}.")
     return x
 
 
+def from_whole(x: Any) -> Any:
+    """Return how far x is from a whole number, times pi: the sine of that keeps its digits near a pole."""
+    return multiply(subtract(x, ops.np.rint(x)), pi)
+
+
+def pole(x: Any) -> Any:
+    """Whether the gamma function has a pole at x."""
+    return logical_and(less_equal(x, 0), equal(x, floor(x)))
+
+
 def trigamma(x: Any) -> Any:
-    """Return the derivative of psi, DLMF 25.11.12."""
-    return sp.zeta(2.0, real("psi", x, "SciPy has no trigamma of them"))
+    """Return the derivative of psi, DLMF 25.11.12; of negative values by reflection, 5.15.6: SciPy would add as many terms as x is below 0."""
+    below = less(real("psi", x, "SciPy has no trigamma of them"), 0)
+    mirrored = square(divide(pi, sin(where(below, from_whole(x), 1))))
+    of_positive = sp.zeta(2.0, where(below, subtract(1, x), x))
+    return where(below, subtract(mirrored, of_positive), of_positive)
+
+
+def rgamma_slope(x: Any, out: Any) -> Any:
+    """Return the derivative of 1 / Gamma, which is 0 where psi has a pole: by reflection, DLMF 5.5.3."""
+    if is_complex(x):
+        return negative(multiply(out, sp.psi(x)))
+    below = less(x, 0.5)
+    rest, angle = where(below, subtract(1, x), 1), from_whole(x)
+    turn = where(equal(ops.np.remainder(ops.np.rint(x), 2), 0), 1, -1)
+    mirrored = multiply(multiply(sp.gamma(rest), turn), subtract(cos(angle), divide(multiply(sp.psi(rest), sin(angle)), pi)))
+    return where(below, mirrored, negative(multiply(out, sp.psi(where(below, 1, x)))))
+
+
+def psi_step(x: Any, step: Any) -> Any:
+    """Return psi(x + step) - psi(x); of large values term by term of the series of psi, DLMF 5.11.2, where the two would cancel."""
+    far = less(2 * LARGE, minimum(x, add(x, step)))
+    start, by = where(far, x, 2 * LARGE), where(far, step, 0)
+    p, q = reciprocal(start), reciprocal(add(start, by))
+    first = multiply(multiply(by, p), q)
+    p2, q2 = square(p), square(q)
+    second = multiply(first, add(p, q))
+    fourth = multiply(second, add(p2, q2))
+    sixth = multiply(second, add(add(square(p2), square(q2)), multiply(p2, q2)))
+    terms = subtract(add(half(first), divide(second, 12)), subtract(divide(fourth, 120), divide(sixth, 252)))
+    return where(far, add(log1p(multiply(by, p)), terms), subtract(sp.psi(add(x, step)), sp.psi(x)))
+
+
+def rising(x: Any, step: Any, out: Any) -> Any:
+    """Return the derivative by x of Gamma(x + step) / Gamma(x), also where that is 0."""
+    none = pole(x)
+    found = add(rgamma_slope(x, sp.rgamma(x)), multiply(sp.psi(add(x, step)), sp.rgamma(x)))
+    return where(none, multiply(sp.gamma(where(none, add(x, step), 1)), found), multiply(out, psi_step(where(none, 1, x), step)))
+
+
+def binomial(n: Any, k: Any, out: Any) -> tuple[Any, Any]:
+    """Return the derivatives of a binomial coefficient by n and k, also where it is 0: where 1 / Gamma is, of k + 1 or of n - k + 1."""
+    parts = up(k), up(subtract(n, k))
+    none = logical_or(pole(parts[0]), pole(parts[1]))
+    low, high = (sp.rgamma(part) for part in parts)
+    by_low, by_high = (rgamma_slope(part, sp.rgamma(part)) for part in parts)
+    all_ = where(none, sp.gamma(where(none, up(n), 1)), 0)
+    by_n = multiply(multiply(all_, low), add(by_high, multiply(high, sp.psi(where(none, up(n), 1)))))
+    by_k = multiply(all_, subtract(multiply(by_low, high), multiply(low, by_high)))
+    n, k = where(none, 1, n), where(none, 1, k)
+    rest_n = psi_step(up(subtract(n, k)), k)
+    return where(none, by_n, multiply(out, rest_n)), where(none, by_k, multiply(out, psi_step(up(k), subtract(n, multiply(k, 2)))))
 
 
 def carlson_d(x: Any, y: Any, z: Any, out: Any) -> Any:
-    """Return the derivative of R_D by x, from partial fractions of its integrand, DLMF 19.16.5."""
-    return half(divide(subtract(out, sp.elliprd(y, z, x)), subtract(z, x)))
+    """Return the derivative of R_D by x, from partial fractions of its integrand, DLMF 19.16.5; where x is nearly z, by a series in x - z."""
+    step = divide(subtract(x, z), z)
+    near = less(absolute(step), 0.05)
+    step, y_, z_, x_ = where(near, step, 0), where(near, y, 1), where(near, z, 1), where(near, add(z, 1), x)
+    total_: Any = 0.0
+    for k in reversed(range(10)):  # the integral of (t + y) ** -1/2 (t + z) ** -(k + 3), 15.6.1, times its coefficient
+        part = divide(sp.hyp2f1(0.5, k + 2.5, k + 3.5, subtract(1, divide(y_, z_))), k + 2.5)
+        total_ = add(multiply(multiply(total_, step), -(k + 1.5) / (k + 1)), part)
+    by_series = multiply(divide(total_, power(z_, 2.5)), -0.75)
+    return where(near, by_series, half(divide(subtract(out, sp.elliprd(y, z, x_)), subtract(z, x_))))
 
 
 def carlson_d_last(x: Any, y: Any, z: Any, out: Any) -> Any:
     """Return the derivative of R_D by z: R_D is homogeneous of degree -3/2."""
-    others = add(multiply(x, carlson_d(x, y, z, out)), multiply(y, carlson_d(y, x, z, out)))
+    zeros = equal(x, 0), equal(y, 0)
+    others = add(
+        where(zeros[0], 0, multiply(x, carlson_d(where(zeros[0], 1, x), y, z, out))),
+        where(zeros[1], 0, multiply(y, carlson_d(where(zeros[1], 1, y), x, z, out))),
+    )
     return negative(divide(add(multiply(out, 1.5), others), z))
 
 
 def lower(n: Any) -> Any:
     """Return the degree of the derivative of a polynomial of degree n; of a constant 0, whose factor is 0 too."""
-    return maximum(down(n), 0)
+    return where(equal(n, 0), n, down(n))
 
 
 def difference(f: str, v: Any, z: Any) -> Any:
@@ -203,21 +396,18 @@ def ellipse_phi(phi: Any, m: Any) -> Any:
     return sqrt(subtract(1, multiply(m, square(sin(phi)))))
 
 
-def ellipse_m(phi: Any, m: Any) -> Any:
-    """Return minus the derivative of E(phi, m) by m, (F - E) / 2m, DLMF 19.4.6; of a small m by its series, since F is nearly E."""
-    small, s2 = less(absolute(m), 1e-3), square(sin(phi))
-    power_, part, series = half(sin(multiply(phi, 2))), phi, 0.0
-    for k, factor in enumerate((1 / 2, 1 / 4, 3 / 16, 5 / 32)):  # half the coefficients of 1 / sqrt(1 - x)
-        part = divide(subtract(multiply(part, 2 * k + 1), power_), 2 * k + 2)  # the integral of sin ** (2k + 2)
-        series, power_ = add(series, multiply(part, multiply(factor, power(m, k)))), multiply(power_, s2)
-    rest = where(small, 0.5, m)
-    return where(small, series, divide(subtract(sp.ellipkinc(phi, rest), sp.ellipeinc(phi, rest)), multiply(rest, 2)))
+def ellipse_m(phi: Any, m: Any, of_e: bool) -> Any:
+    """Return the derivative of F(phi, m) by m, or minus that of E(phi, m), DLMF 19.25.9 and 19.25.14.
 
-
-def ellipkinc_m(phi: Any, m: Any) -> Any:
-    """Return the derivative of F(phi, m) by m, DLMF 19.4.5, whose E / (1 - m) - F is m F / (1 - m) less (F - E) / (1 - m)."""
-    rest = half(subtract(sp.ellipkinc(phi, m), divide(half(sin(multiply(phi, 2))), ellipse_phi(phi, m))))
-    return divide(subtract(rest, ellipse_m(phi, m)), subtract(1, m))
+    It is that of the part of phi within a quarter of a turn, and of the half turns beyond.
+    """
+    turns = ops.np.rint(divide(phi, pi))
+    rest = subtract(phi, multiply(turns, pi))
+    s, c2, beyond = sin(rest), square(cos(rest)), not_equal(turns, 0)
+    end, end_of_all = subtract(1, multiply(m, square(s))), where(beyond, subtract(1, m), 1)
+    part = sp.elliprd(c2, end, 1.0) if of_e else sp.elliprd(c2, 1.0, end)
+    of_half = sp.elliprd(0.0, end_of_all, 1.0) if of_e else sp.elliprd(0.0, 1.0, end_of_all)
+    return divide(add(multiply(multiply(s, square(s)), part), multiply(multiply(turns, 2), of_half)), 6)
 
 
 def carlson(x: Any, y: Any, z: Any) -> Any:
@@ -225,22 +415,18 @@ def carlson(x: Any, y: Any, z: Any) -> Any:
     return divide(sp.elliprd(x, y, z), -6)
 
 
-def box_cox_power(x: Any, power_: Any, out: Any) -> Any:
-    """Return the derivative of the Box-Cox transform by its power, where `out` is (exp(p log x) - 1) / p."""
-    none = equal(power_, 0)
-    p = where(none, 1, power_)
-    logarithm = log(x)
-    found = divide(subtract(multiply(add(multiply(out, p), 1), logarithm), out), p)
-    return where(none, half(square(logarithm)), found)
+def box_cox_power(logarithm: Any, p: Any) -> Any:
+    """Return the derivative by p of the Box-Cox transform (exp(p log x) - 1) / p, which is log(x) times exprel(p log x)."""
+    return multiply(square(logarithm), half(sp.hyp1f1(2.0, 3.0, multiply(p, logarithm))))
 
 
-def box_cox_inverse(y: Any, power_: Any, out: Any) -> Any:
-    """Return the derivative of (p y + 1) ** (1 / p) by p."""
-    none = equal(power_, 0)
-    p = where(none, 1, power_)
-    inner = up(multiply(p, y))
-    found = subtract(divide(y, multiply(p, inner)), divide(log(inner), square(p)))
-    return multiply(out, where(none, half(negative(square(y))), found))
+def box_cox_inverse(y: Any, p: Any, out: Any) -> Any:
+    """Return the derivative of (p y + 1) ** (1 / p) by p, of which the logarithm is y times 2F1(1, 1, 2, -p y)."""
+    w = multiply(p, y)
+    small = less(absolute(w), 0.5)
+    near, far = where(small, w, 0), where(small, 1, w)
+    slope = divide(subtract(divide(far, up(far)), log1p(far)), square(far))
+    return multiply(multiply(out, square(y)), where(small, half(negative(sp.hyp2f1(2.0, 2.0, 3.0, negative(near)))), slope))
 
 
 def huber_root(delta: Any, r: Any) -> Any:
@@ -248,9 +434,16 @@ def huber_root(delta: Any, r: Any) -> Any:
     return sqrt(up(square(divide(r, delta))))
 
 
+def pseudo_huber(delta: Any, r: Any) -> Any:
+    """Return the derivative of the pseudo-Huber loss by delta."""
+    root = huber_root(delta, r)
+    return divide(multiply(delta, square(divide(square(divide(r, delta)), up(root)))), root)
+
+
 def _spence(x: Any) -> Any:
-    one = equal(x, 1)
-    return where(one, -1.0, divide(log(x), subtract(1, where(one, 0, x))))
+    near = less(absolute(down(x)), 0.5)
+    far = where(near, 2, x)
+    return where(near, negative(sp.hyp2f1(1.0, 1.0, 2.0, where(near, subtract(1, x), 0))), divide(log(far), subtract(1, far)))
 
 
 # Carlson's arguments have an order, SciPy's names of arguments do not: x, y, z.
@@ -261,13 +454,13 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "gammaln":       (lambda x: sp.psi(x),),
     "loggamma":      (lambda x: sp.psi(x),),
     "gammasgn":      (0,),
-    "rgamma":        (lambda x, out: negative(multiply(out, sp.psi(x))),),
+    "rgamma":        (lambda x, out: rgamma_slope(x, out),),
     "psi":           (lambda x: trigamma(x),),
     "zeta":          (None, lambda x, y: negative(multiply(x, sp.zeta(up(x), y)))),
-    "poch":          (lambda x, y, out: multiply(out, subtract(sp.psi(add(x, y)), sp.psi(x))), lambda x, y, out: multiply(out, sp.psi(add(x, y)))),
-    "beta":          (lambda x, y, out: multiply(out, subtract(sp.psi(x), sp.psi(add(x, y)))), lambda x, y, out: multiply(out, subtract(sp.psi(y), sp.psi(add(x, y))))),
-    "betaln":        (lambda x, y: subtract(sp.psi(x), sp.psi(add(x, y))), lambda x, y: subtract(sp.psi(y), sp.psi(add(x, y)))),
-    "binom":         (lambda x, y, out: multiply(out, subtract(sp.psi(up(x)), sp.psi(up(subtract(x, y))))), lambda x, y, out: multiply(out, subtract(sp.psi(up(subtract(x, y))), sp.psi(up(y))))),
+    "poch":          (lambda x, y, out: rising(x, y, out), lambda x, y, out: multiply(out, sp.psi(add(x, y)))),
+    "beta":          (lambda x, y, out: negative(multiply(out, psi_step(x, y))), lambda x, y, out: negative(multiply(out, psi_step(y, x)))),
+    "betaln":        (lambda x, y: negative(psi_step(x, y)), lambda x, y: negative(psi_step(y, x))),
+    "binom":         (lambda x, y, out: binomial(x, y, out)[0], lambda x, y, out: binomial(x, y, out)[1]),
     "gammainc":      (None, lambda x, y: gamma_density(x, y)),
     "gammaincc":     (None, lambda x, y: negative(gamma_density(x, y))),
     "gammaincinv":   (None, lambda x, out: reciprocal(gamma_density(x, out))),
@@ -280,32 +473,32 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     # erf and the normal distribution
     "erf":           (lambda x: multiply(exp(negative(square(x))), 2 / ROOT),),
     "erfc":          (lambda x: multiply(exp(negative(square(x))), -2 / ROOT),),
-    "erfcx":         (lambda x, out: subtract(multiply(multiply(x, 2), out), 2 / ROOT),),
+    "erfcx":         (lambda x, out: erfcx_slope(x, out),),
     "erfi":          (lambda x: multiply(exp(square(x)), 2 / ROOT),),
     "erfinv":        (lambda out: multiply(exp(square(out)), ROOT / 2),),
     "erfcinv":       (lambda out: multiply(exp(square(out)), -ROOT / 2),),
-    "dawsn":         (lambda x, out: subtract(1, multiply(multiply(x, 2), out)),),
-    "wofz":          (lambda x, out: subtract(2j / ROOT, multiply(multiply(x, 2), out)),),
+    "dawsn":         (lambda x, out: dawsn_slope(x, out),),
+    "wofz":          (lambda x, out: wofz_slope(x, out),),
     "ndtr":          (lambda x: normal(x),),
     "ndtri":         (lambda out: reciprocal(normal(out)),),
-    "log_ndtr":      (lambda x, out: multiply(exp(negative(add(half(square(x)), out))), (2 * pi) ** -0.5),),
-    "ndtri_exp":     (lambda x, out: multiply(exp(add(x, half(square(out)))), (2 * pi) ** 0.5),),
+    "log_ndtr":      (lambda x: reciprocal(mills(x)),),
+    "ndtri_exp":     (lambda out: mills(out),),
     "owens_t":       (lambda x, y: multiply(multiply(exp(half(negative(square(x)))), sp.erf(multiply(multiply(x, y), 0.5**0.5))), -0.5 * (2 * pi) ** -0.5),
                       lambda x, y: divide(exp(half(negative(multiply(square(x), up(square(y)))))), multiply(up(square(y)), 2 * pi))),
 
     # logistic, entropy, losses
-    "expit":         (lambda out: multiply(out, subtract(1, out)),),
+    "expit":         (lambda x, out: multiply(out, sp.expit(negative(x))),),
     "logit":         (lambda x: reciprocal(multiply(x, subtract(1, x))),),
     "log_expit":     (lambda x: sp.expit(negative(x)),),
     "xlogy":         (lambda y: log(y), lambda x, y: divide(x, y)),
     "xlog1py":       (lambda y: log1p(y), lambda x, y: divide(x, up(y))),
     "entr":          (lambda x: negative(up(log(x))),),
-    "rel_entr":      (lambda x, y: up(log(divide(x, y))), lambda x, y: negative(divide(x, y))),
-    "kl_div":        (lambda x, y: log(divide(x, y)), lambda x, y: subtract(1, divide(x, y))),
+    "rel_entr":      (lambda x, y: up(log_ratio(x, y)), lambda x, y: negative(divide(x, y))),
+    "kl_div":        (lambda x, y: log_ratio(x, y), lambda x, y: divide(subtract(y, x), y)),
     "huber":         (lambda x, y: maximum(subtract(absolute(y), x), 0), lambda x, y: ops.np.clip(y, negative(x), x)),
-    "pseudo_huber":  (lambda x, y: subtract(multiply(multiply(x, 2), down(huber_root(x, y))), divide(square(y), multiply(x, huber_root(x, y)))), lambda x, y: divide(y, huber_root(x, y))),
-    "boxcox":        (lambda x, y: power(x, down(y)), lambda x, y, out: box_cox_power(x, y, out)),
-    "boxcox1p":      (lambda x, y: power(up(x), down(y)), lambda x, y, out: box_cox_power(up(x), y, out)),
+    "pseudo_huber":  (lambda x, y: pseudo_huber(x, y), lambda x, y: divide(y, huber_root(x, y))),
+    "boxcox":        (lambda x, y: power(x, down(y)), lambda x, y: box_cox_power(log(x), y)),
+    "boxcox1p":      (lambda x, y: power(up(x), down(y)), lambda x, y: box_cox_power(log1p(x), y)),
     "inv_boxcox":    (lambda y, out: power(out, subtract(1, y)), lambda x, y, out: box_cox_inverse(x, y, out)),
     "inv_boxcox1p":  (lambda y, out: power(up(out), subtract(1, y)), lambda x, y, out: box_cox_inverse(x, y, up(out))),
 
@@ -317,7 +510,7 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "log1p":         (lambda x: reciprocal(up(x)),),
     "cosm1":         (lambda x: negative(sin(x)),),
     "cbrt":          (lambda out: reciprocal(multiply(square(out), 3)),),
-    "powm1":         (lambda x, y: multiply(y, power(x, down(y))), lambda x, out: multiply(up(out), log(x))),
+    "powm1":         (lambda x, y: power_slope(x, y), lambda x, y: multiply(power(x, y), log(one_for_zero(x)))),
     "sindg":         (lambda x: multiply(sp.cosdg(x), DEGREE),),
     "cosdg":         (lambda x: multiply(sp.sindg(x), -DEGREE),),
     "tandg":         (lambda out: multiply(up(square(out)), DEGREE),),
@@ -366,13 +559,17 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "bei":           (lambda x: sp.beip(x),),
     "ker":           (lambda x: sp.kerp(x),),
     "kei":           (lambda x: sp.keip(x),),
+    "berp":          (lambda x: ops.np.real(kelvin(x)),),
+    "beip":          (lambda x: ops.np.imag(kelvin(x)),),
+    "kerp":          (lambda x: ops.np.real(kelvin_k(x)),),
+    "keip":          (lambda x: ops.np.imag(kelvin_k(x)),),
 
     # elliptic integrals of the parameter m
     "ellipk":        (lambda x: divide(sp.elliprd(0.0, 1.0, subtract(1, x)), 6),),
     "ellipkm1":      (lambda x: divide(sp.elliprd(0.0, 1.0, x), -6),),
     "ellipe":        (lambda x: divide(sp.elliprd(0.0, subtract(1, x), 1.0), -6),),
-    "ellipkinc":     (lambda x, y: reciprocal(ellipse_phi(x, y)), lambda x, y: ellipkinc_m(x, y)),
-    "ellipeinc":     (lambda x, y: ellipse_phi(x, y), lambda x, y: negative(ellipse_m(x, y))),
+    "ellipkinc":     (lambda x, y: reciprocal(ellipse_phi(x, y)), lambda x, y: ellipse_m(x, y, of_e=False)),
+    "ellipeinc":     (lambda x, y: ellipse_phi(x, y), lambda x, y: negative(ellipse_m(x, y, of_e=True))),
     "elliprc":       (lambda x, y: carlson(y, y, x), lambda x, y: multiply(carlson(x, y, y), 2)),
     "elliprf":       (lambda x, y, z: carlson(y, z, x), lambda x, y, z: carlson(x, z, y), lambda x, y, z: carlson(x, y, z)),
     "elliprd":       (lambda x, y, z, out: carlson_d(x, y, z, out), lambda x, y, z, out: carlson_d(y, x, z, out), lambda x, y, z, out: carlson_d_last(x, y, z, out)),
@@ -414,7 +611,7 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "bdtrc":         (None, None, lambda x, y, z: binomial_density(x, y, z)),
     "nbdtr":         (None, None, lambda x, y, z: beta_density(whole(y), up(whole(x)), z)),
     "nbdtrc":        (None, None, lambda x, y, z: negative(beta_density(whole(y), up(whole(x)), z))),
-    "voigt_profile": (lambda x, y, z: voigt(x, y, z)[0], lambda x, y, z, out: negative(divide(add(out, voigt(x, y, z)[2]), y)), lambda x, y, z: voigt(x, y, z)[1]),
+    "voigt_profile": (lambda x, y, z: voigt(x, y, z)[0], lambda x, y, z: voigt(x, y, z)[1], lambda x, y, z: voigt(x, y, z)[2]),
 
     # their inverses, by what is inverted
     "chdtri":        (None, lambda x, out: divide(-2, gamma_density(half(x), half(out)))),
@@ -431,14 +628,14 @@ TABLE: dict[str, tuple[Partial, ...]] = {
 SEVERAL: dict[str, tuple[Callable[..., tuple[Any, ...]], ...]] = {
     "airy":          (lambda x, out: (out[1], multiply(x, out[0]), out[3], multiply(x, out[2])),),
     "itairy":        (lambda x: (sp.airy(x)[0], sp.airy(x)[2], sp.airy(negative(x))[0], sp.airy(negative(x))[2]),),
-    "sici":          (lambda x: (over(sin(x), x, 1), divide(cos(x), x)),),
-    "shichi":        (lambda x: (over(sinh(x), x, 1), divide(cosh(x), x)),),
+    "sici":          (lambda x: (sine_over(x), divide(cos(x), x)),),
+    "shichi":        (lambda x: (sinh_over(x), divide(cosh(x), x)),),
     "fresnel":       (lambda x: (sin(multiply(square(x), pi / 2)), cos(multiply(square(x), pi / 2))),),
     "itj0y0":        (lambda x: (sp.j0(x), sp.y0(x)),),
     "iti0k0":        (lambda x: (sp.i0(x), sp.k0(x)),),
-    "it2j0y0":       (lambda x: (over(subtract(1, sp.j0(x)), x, 0), negative(divide(sp.y0(x), x))),),
-    "it2i0k0":       (lambda x: (over(subtract(sp.i0(x), 1), x, 0), negative(divide(sp.k0(x), x))),),
-    "ellipj":        (lambda y, out: elliptic(out[2], 0, y, out), lambda y, out: elliptic(negative(multiply(out[2], ellipkinc_m(out[3], y))), 0.5, y, out)),
+    "it2j0y0":       (lambda x: (negative(bessel_rest("j0", x)), negative(divide(sp.y0(x), x))),),
+    "it2i0k0":       (lambda x: (bessel_rest("i0", x), negative(divide(sp.k0(x), x))),),
+    "ellipj":        (lambda y, out: elliptic(out[2], 0, y, out), lambda y, out: elliptic(negative(multiply(out[2], ellipse_m(out[3], y, of_e=False))), 0.5, y, out)),
 }
 # fmt: on
 
@@ -536,8 +733,8 @@ def row_of(ufunc: np.ufunc) -> OpOverload:
 
 
 def install() -> None:
-    """Make an operator of each function of the table, and of those that their derivatives are made of."""
-    for name in (*TABLE, *SEVERAL, "berp", "beip", "kerp", "keip"):
+    """Make an operator of each function of the table."""
+    for name in (*TABLE, *SEVERAL):
         ufunc = ufunc_of(name)
         if ufunc is not None:
             row_of(ufunc)

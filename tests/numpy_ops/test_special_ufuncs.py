@@ -177,12 +177,118 @@ def test_a_function_outside_the_table_is_told_the_lines_that_give_it_a_derivativ
     ]
 
 
-@pytest.mark.parametrize("name", ["erf", "gammaln", "expit", "jv", "betainc", "ndtri", "xlogy", "ellipe", "hyp1f1", "eval_legendre"])
+@every_function
 def test_second_derivatives_are_derivatives_of_the_first(name: str) -> None:
     values = arguments(name)
-    first = dispatch.grad(lambda x: np.sum(FUNCTIONS[name](*values[:-1], x)))
-    second = dispatch.jvp(first, (values[-1],), (np.ones_like(values[-1]),))[1]
-    np.testing.assert_allclose(second, slope(first, values[-1]), rtol=1e-6, atol=1e-7)
+    for i, partial in enumerate(TABLE[name]):
+        if partial is None or not callable(partial):
+            continue
+        f = lambda x, i=i: np.real(FUNCTIONS[name](*values[:i], x, *values[i + 1 :]))
+        first = lambda x, f=f: dispatch.vjp(f, x)[1](np.ones(len(x)))[0]
+        with np.errstate(all="ignore"):
+            second, expected = dispatch.jvp(first, (values[i],), (np.ones_like(values[i]),))[1], slope(first, values[i])
+            back = dispatch.vjp(first, values[i])[1](np.ones(len(expected)))[0]
+        near: Any = {"rtol": 1e-6, "atol": 1e-7 * max(1.0, float(np.max(np.abs(expected))))}
+        np.testing.assert_allclose(second, expected, **near, err_msg=f"{name}, by argument {i}")
+        np.testing.assert_allclose(back, second, **{**near, "rtol": 1e-9}, err_msg=f"{name}, by argument {i}")
+
+
+def digits(mp: Any) -> dict[str, tuple[Any, list[tuple[int, tuple[float, ...]]]]]:
+    """Functions of mpmath, and points far out, at a pole or at a limit: the argument that the derivative is by, and the arguments."""
+    dawson = lambda x: mp.exp(-x * x) * mp.erfi(x) * mp.sqrt(mp.pi) / 2
+    erfcx = lambda x: mp.exp(x * x) * mp.erfc(x)
+    log_ndtr = lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+    box_cox = lambda x, p: mp.expm1(p * mp.log(x)) / p if p else mp.log(x)
+    inverse = lambda y, p: mp.exp(mp.log1p(p * y) / p) if p else mp.exp(y)
+    voigt = lambda x, s, g: mp.quad(lambda t: mp.exp(-t * t / (2 * s * s)) * g / ((x - t) ** 2 + g * g), [-30 * s, 0, 30 * s]) / (s * mp.pi * mp.sqrt(2 * mp.pi))
+    kullback = lambda x, y: x * mp.log(x / y) - x + y
+    amplitude = lambda d, r: d * d * (mp.sqrt(1 + (r / d) ** 2) - 1)
+    return {
+        "rgamma": (mp.rgamma, [(0, (x,)) for x in (0.0, -1.0, -4.0, -2 + 1e-9, 0.3, 7.5)]),
+        "psi": (mp.digamma, [(0, (x,)) for x in (-0.3, -7.6, -1e9 - 0.25, 3e5)]),
+        "poch": (lambda x, m: mp.gamma(x + m) * mp.rgamma(x), [(0, (-2.0, 4.3)), (0, (5e6, 1.0)), (0, (5e6, 3.25)), (1, (1e5, 0.5))]),
+        "binom": (lambda n, k: mp.gamma(n + 1) * mp.rgamma(k + 1) * mp.rgamma(n - k + 1), [(0, (2.0, 7.0)), (1, (2.0, 7.0)), (1, (5.0, -2.0)), (0, (1e8, 2.0)), (1, (6.0, 3.5))]),
+        "beta": (mp.beta, [(0, (1e5, 0.125)), (1, (0.125, 1e5)), (0, (3.0, 2.0))]),
+        "betaln": (lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b), [(0, (8e7, 0.85)), (0, (4e6, 2.5)), (1, (2.5, 4e6))]),
+        "erfcx": (erfcx, [(0, (x,)) for x in (-2.0, 19.0, 21.0, 90.0)]),
+        "dawsn": (dawson, [(0, (x,)) for x in (-19.0, -21.0, 90.0)]),
+        "log_ndtr": (log_ndtr, [(0, (x,)) for x in (-3e3, -30.0, 0.0, 8.0)]),
+        "voigt_profile": (voigt, [(0, (60.0, 1.0, 0.5)), (1, (60.0, 1.0, 0.5)), (1, (0.5, 1.0, 0.3)), (2, (60.0, 1.0, 0.5))]),
+        "expit": (lambda x: 1 / (1 + mp.exp(-x)), [(0, (35.0,)), (0, (60.0,))]),
+        "kl_div": (kullback, [(0, (3.0, 3 + 1e-6)), (1, (3.0, 3 + 1e-6))]),
+        "rel_entr": (lambda x, y: x * mp.log(x / y), [(0, (1e200, 1e-200)), (0, (1e-200, 1e200)), (0, (3.0, 3 + 1e-6))]),
+        "pseudo_huber": (amplitude, [(0, (1e4, 100.0)), (0, (1e4, -2.75)), (0, (0.5, 2.0))]),
+        "boxcox": (box_cox, [(1, (3.3, p)) for p in (0.0, 1e-9, -1e-5, 1e-3, 2.0)]),
+        "boxcox1p": (lambda x, p: box_cox(1 + x, p), [(1, (x, p)) for x in (2e-4, 3.3) for p in (1e-9, 1e-3, 1.0)]),
+        "inv_boxcox": (inverse, [(1, (y, p)) for y in (1e-6, 0.7) for p in (0.0, 1e-9, -1e-5, 0.3, 1.5)]),
+        "inv_boxcox1p": (lambda y, p: inverse(y, p) - 1, [(1, (y, p)) for y in (1e-6, 0.7) for p in (1e-9, 0.3, 1.5)]),
+        "powm1": (lambda x, y: x**y - 1, [(1, (1e-6, 1.5)), (1, (2.0, 1e-9))]),
+        "spence": (lambda x: mp.polylog(2, 1 - x), [(0, (x,)) for x in (1.0, 1 + 1e-6, 0.6, 1.4, 1.6)]),
+        "ellipkinc": (mp.ellipf, [(1, (phi, m)) for phi, m in ((1e-3, 0.4), (0.7, 0.0), (0.7, 1.0), (1.2, 1 - 1e-10), (-7.0, 0.6), (1e-2, 2e-3))]),
+        "ellipeinc": (mp.ellipe, [(1, (phi, m)) for phi, m in ((1e-3, 0.4), (0.7, 0.0), (0.7, 1.0), (1.2, 1 - 1e-10), (-7.0, 0.6), (1e-2, 2e-3))]),
+        "elliprd": (mp.elliprd, [(i, p) for i in range(3) for p in ((1.0, 1.0, 1.0), (1.0, 2.0, 2.0), (0.3, 2.0, 0.3), (2.0, 3.0, 3.00001), (0.5, 0.5, 0.52))]),
+        **{
+            f"eval_{name}": (f, [(1, (n, x)) for n in (0.5, -0.5, 0.0, 1.0, 2.75) for x in (0.3, 0.8)])
+            for name, f in (("legendre", mp.legendre), ("chebyt", mp.chebyt), ("chebyu", mp.chebyu), ("laguerre", lambda n, x: mp.laguerre(n, 0, x)))
+        },
+        "eval_gegenbauer": (mp.gegenbauer, [(2, (0.5, 1.25, 0.3)), (2, (-0.25, 1.25, 0.3))]),
+        "eval_genlaguerre": (mp.laguerre, [(2, (0.5, 1.25, 0.3)), (2, (-0.25, 1.25, 0.3))]),
+    }
+
+
+mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed (it comes with SymPy, extra `symbolic`)")
+
+
+@pytest.mark.parametrize("name", digits(mpmath))
+def test_a_derivative_has_its_digits_far_out_at_poles_and_at_limits(name: str) -> None:
+    f, points = digits(mpmath)[name]
+    for i, point in points:
+        with mpmath.workdps(50):
+            step = mpmath.mpf(10) ** -16 * (abs(point[i]) or 1)
+            at = lambda x, i=i, point=point: f(*[mpmath.mpf(v) if j != i else x for j, v in enumerate(point)])
+            expected = float(mpmath.re((at(point[i] + step) - at(point[i] - step)) / (2 * step)))
+        with np.errstate(all="ignore"):
+            found = dispatch.grad(lambda x, i=i, point=point: FUNCTIONS[name](*point[:i], x, *point[i + 1 :]))(point[i])
+            forward = dispatch.jvp(lambda x, i=i, point=point: FUNCTIONS[name](*point[:i], x, *point[i + 1 :]), (point[i],), (1.0,))[1]
+        np.testing.assert_allclose([found, forward], expected, rtol=1e-9, atol=1e-300, err_msg=f"{name}{point} by argument {i}")
+
+
+def test_the_density_of_a_large_parameter_has_its_digits() -> None:
+    log_gamma, exp, log = mpmath.loggamma, mpmath.exp, mpmath.log
+    student = lambda n, t: log_gamma((n + 1) / 2) - log_gamma(n / 2) - log(n * mpmath.pi) / 2 - (n + 1) / 2 * log(1 + t * t / n)
+    for name, density, points in (
+        ("gammainc", lambda a, x: (a - 1) * log(x) - x - log_gamma(a), ((1e9, 1e9 + 3e4), (1e7, 1e7 - 5e3), (1e5, 1e5), (30.0, 1e-5), (16.9, 12.0), (17.1, 12.0))),
+        ("betainc", lambda a, b, x: (a - 1) * log(x) + (b - 1) * log(1 - x) - log(mpmath.beta(a, b)), ((1e8, 3e7, 0.7692), (1e5, 3e4, 0.77), (30.0, 900.0, 1e-9), (17.1, 18.0, 0.4), (16.9, 18.0, 0.4))),
+        ("stdtr", student, ((1e12, 1.5), (1e10, -1.8), (1e4, 2.6), (31.0, 0.5), (33.0, 0.5))),
+        ("pdtrc", lambda k, x: k * log(x) - x - log_gamma(k + 1), ((1e8, 1e8), (17.0, 0.5))),
+    ):
+        for *point, x in points:
+            with mpmath.workdps(50):
+                expected = float(exp(density(*[mpmath.mpf(v) for v in (*point, x)])))
+            found = dispatch.grad(lambda x, point=point, name=name: FUNCTIONS[name](*point, x))(x)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=f"{name}{(*point, x)}")
+
+
+def test_derivatives_of_derivatives_have_their_limits() -> None:
+    with np.errstate(all="ignore"):
+        for f, x, order, expected in (
+            (scipy_special.spence, 1.0, 2, 0.5),
+            (scipy_special.ellipk, 0.0, 2, 9 * np.pi / 64),
+            (scipy_special.ellipe, 0.0, 2, -3 * np.pi / 64),
+            (scipy_special.ber, 0.0, 4, -3 / 8),
+            (scipy_special.bei, 0.0, 2, 0.5),
+            (scipy_special.ker, 1e-3, 2, 1000000.39269759),
+            (scipy_special.rgamma, 0.0, 2, 2 * np.euler_gamma),
+            (lambda x: scipy_special.sici(x)[0], 0.0, 3, -1 / 3),
+            (lambda x: scipy_special.shichi(x)[0], 0.0, 3, 1 / 3),
+            (lambda x: scipy_special.it2j0y0(x)[0], 1e-9, 1, 2.5e-10),
+            (lambda x: scipy_special.it2i0k0(x)[0], 1e-9, 1, 2.5e-10),
+            (lambda x: scipy_special.it2i0k0(x)[0], 0.0, 2, 0.25),
+        ):
+            g = f
+            for _ in range(order):
+                g = dispatch.grad(g)
+            assert g(x) == pytest.approx(expected, rel=1e-10), f
 
 
 @pytest.mark.parametrize(("name", "point", "expected"), [
