@@ -30,6 +30,11 @@ class Options(NamedTuple):
     eps: float | None = None
     gradients: str = "compare"
     fixed: frozenset[str] = frozenset()
+    timeout: float = 20.0
+
+    def patience(self, most: float) -> float:
+        """Return seconds for calls in a copy of the child, which says nothing meanwhile: well below `timeout`."""
+        return min(most, self.timeout / 3)
 
 
 class Case(NamedTuple):
@@ -85,6 +90,13 @@ class Case(NamedTuple):
                 args = (*self.args[:i], None, *self.args[i + 1 :])
                 tracked = tuple(k - len(here) * (k >= first) for k in self.tracked if k not in here)
                 yield self._replace(args=args, tracked=tracked, what=f" on the sample without '{argument.name}'")
+
+    def nones(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case with None for each argument that may be None and has no arrays: an axis, say."""
+        for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
+            if x is not None and not arrays_in(x) and isinstance(argument.type, OptionalOf) and argument.name not in kept:
+                args = (*self.args[:i], None, *self.args[i + 1 :])
+                yield self._replace(args=args, what=f" on the sample without '{argument.name}'")
 
     def branches(self, kept: Collection[str] = ()) -> Iterator["Case"]:
         """Return the case without each argument that may be None, and with other values of each that is a choice.

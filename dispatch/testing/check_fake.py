@@ -56,7 +56,7 @@ def check_shapes(case: Case, findings: Findings, options: Options) -> None:
         return
     for what, args in variants(case, options):
         compare(case.with_args(args, f" on the sample {what}"), findings)
-    for other in case.branches(options.fixed):
+    for other in (*case.branches(options.fixed), *case.nones(options.fixed)):
         compare(other, findings)
 
 

@@ -5,10 +5,12 @@ afterwards, because C code ignores the flag. Other values and layouts follow, be
 More than 350 lines, since each fault is a few lines of code and a few of words.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from gc import collect
-from itertools import pairwise
+from itertools import chain, pairwise
+from pathlib import Path
 from tracemalloc import get_traced_memory, is_tracing, start, stop
 from typing import Any
 from weakref import ref
@@ -20,17 +22,22 @@ from ..errors import AliasError, OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in, map_arrays, named_outputs
+from .child_process import PATIENCE, Elsewhere, has_fork
 from .closeness import difference
 from .guarded_memory import same_bytes
 from .hidden_state import Orders, Watched
 from .kernel_runs import Run, quietly, results, run, written_arrays
 from .report import Findings
+from .risky_runs import RiskyRuns
 from .variants import (
     COMPLEX,
     EMPTY,
+    FEWER,
+    MORE,
     ONE,
     double_precision,
     layouts,
+    lists,
     named,
     numbers,
     other_kinds,
@@ -38,6 +45,9 @@ from .variants import (
     sizes,
     smaller_integers,
     values,
+    whole_memory,
+    wider_integers,
+    zeros_and_ones,
 )
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
@@ -47,6 +57,8 @@ SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtyp
 SIZES = ("with every length one more", f"with length {ONE} ", EMPTY)
 MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
 MOST_OF_INT32 = 1 << 15  # results below it do not come of products that were too large
+OPEN_FILES = Path("/dev/fd")  # has an entry for each, where there is one
+MOST_ELSEWHERE = 1 << 20  # bytes of arguments, beyond which no process is copied to call the kernel otherwise
 MOST_HELD = 150  # calls: more than functools.lru_cache keeps
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
@@ -58,11 +70,13 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     """
     written, random = written_arrays(case), Tag.random in case.op.tags
     orders = Orders(case, written, options)
+    risky = RiskyRuns(case, written, options, lambda varied, findings: _look(varied, findings, options))
+    look_elsewhere = _elsewhere(case, orders, risky, options)
     with Watched() as watched:
         first = run(case, written, readonly=False, around=watched.call())
         again = run(case, written, readonly=False, other_guards=True, other_filling=True, around=watched.call())
     if first.error is not None:
-        orders.compare(findings, wanted=False)
+        look_elsewhere(None)
         _kernel_failed(case, findings, first.error)
         return False
     touched = {i for i, guard in enumerate(first.guards) if written[i] and guard.changed}
@@ -75,19 +89,9 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     if not random:
         _repeated(case, findings, first, again, written, options)
     for varied in _varied(case, options):
-        may = written_arrays(varied)
-        again = run(varied, may, readonly=True)
-        if again.error is not None and not again.changed(may):
-            again = run(varied, may, readonly=False)
-        findings.runs += 1
+        may, again = _look(varied, findings, options)
         if may == written:
             touched |= {i for i, guard in enumerate(again.guards) if may[i] and guard.changed}
-        _undeclared_writes(varied, findings, again, may)
-        _overruns(varied, findings, again)
-        if again.error is None:
-            _aliases(varied, findings, again)
-        if again.error is None and not (random or findings.faults):
-            _unwritten(varied, findings, may, options)
     if not random:
         _layouts(case, findings, first, written, options)
         if not findings.faults:  # one cause is said once
@@ -100,7 +104,7 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         _kept_for_good(case, findings, written)
     _readonly(case, findings, written)
     _undeclared_writes(case._replace(what=" after the call"), findings, first, written)
-    orders.compare(findings, wanted=not (random or findings.faults))
+    look_elsewhere(None if findings.faults else findings)
     for i in set(np.flatnonzero(written)) - touched:
         if not case.op.schema.returns and not _writes(case, written, int(i)):
             findings.fault(
@@ -118,6 +122,44 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     return True
 
 
+def _elsewhere(case: Case, orders: Orders, risky: RiskyRuns, options: Options) -> Callable[[Findings | None], None]:
+    """Copy the child process, as it is before the first call, and return what records what was found there, or lets it go.
+
+    In the user's own process nothing is copied and nothing found.
+    """
+    if case.say is None or not has_fork() or sum(x.nbytes for x in case.arrays) > MOST_ELSEWHERE:
+        return lambda findings: None
+    copy = Elsewhere(lambda: chain(orders.calls(), risky.calls()), options.patience(PATIENCE))
+
+    def look(findings: Findings | None) -> None:
+        found, ended = copy.results(asked=findings is not None)
+        count = len(orders.early)
+        if findings is not None and len(found) >= count:
+            orders.compare(findings, found[:count])
+            risky.report(findings, found[count:], ended)
+
+    return look
+
+
+def _look(case: Case, findings: Findings, options: Options) -> tuple[list[bool], Run]:
+    """Run a variant of the sample and look for writes, aliases and what depends on other memory than the arguments."""
+    may = written_arrays(case)
+    made = run(case, may, readonly=True)
+    if made.error is not None and not made.changed(may):
+        made = run(case, may, readonly=False)
+    findings.runs += 1
+    if isinstance(made.error, AliasError) and FEWER in case.what:  # a sum over one array is that array: the call raises
+        findings.advise("one", f"{made.error} That is so{case.what} ({case.given()}).")
+        return may, made
+    _undeclared_writes(case, findings, made, may)
+    _overruns(case, findings, made)
+    if made.error is None:
+        _aliases(case, findings, made)
+    if made.error is None and not (Tag.random in case.op.tags or findings.faults):
+        _unwritten(case, findings, may, options)
+    return may, made
+
+
 def _writes(case: Case, written: list[bool], i: int) -> bool:
     """Whether a call changes an argument that has a value of its own: what is copied into it may have been in it before."""
     arrays = [np.full_like(x, SENTINELS[0]) if k == i else x for k, x in enumerate(case.arrays)]
@@ -131,8 +173,12 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
     for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed, special=True)):
         yield case.with_args(args, f" on the sample {named(what, names)}")
     yield from case.branches(options.fixed)
+    yield from case.nones(options.fixed)
     for what, args in sizes(case.args, case.places(options.fixed), only_longer=bool(case.integers)):
         if what.startswith(SIZES):
+            yield case.with_args(args, f" on the sample {what}")
+    for what, args in lists(case.args, names, options.fixed):
+        if what.startswith((FEWER, MORE)):
             yield case.with_args(args, f" on the sample {what}")
 
 
@@ -270,6 +316,8 @@ def _kept_for_good(case: Case, findings: Findings, written: list[bool]) -> None:
     """Find what calls leave behind: memory, or their arguments."""
     _growth(case, findings, written)
     if not findings.faults:
+        _left_open(case, findings, written)
+    if not findings.faults:
         _held(case, findings, written)
 
 
@@ -291,6 +339,25 @@ def _growth(case: Case, findings: Findings, written: list[bool]) -> None:
             f"each call of the {case.kernel} keeps {least // 1024} KiB for good: it appends to something that outlives the "
             "call. Return what is to be kept, or bound it: functools.lru_cache(maxsize).",
         )
+
+
+def _left_open(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Find files that each of several equal calls opens, and none closes. In the user's own process others may open some."""
+    if case.say is None or not OPEN_FILES.is_dir():
+        return
+    counts = []
+    for _ in range(3):
+        run(case, written, readonly=False)
+        counts.append(len(os.listdir(OPEN_FILES)))
+    findings.runs += len(counts)
+    if counts[0] < counts[1] < counts[2]:
+        collect()
+        if len(os.listdir(OPEN_FILES)) >= counts[2]:
+            findings.fault(
+                "open",
+                f"each call of the {case.kernel} leaves {counts[2] - counts[1]} more of the process's files open, of which "
+                "there may be some hundreds. Close them: `with open(...) as file`.",
+            )
 
 
 def _held(case: Case, findings: Findings, written: list[bool]) -> None:
@@ -366,15 +433,20 @@ def _repeated(case: Case, findings: Findings, first: Run, again: Run, written: l
                     f"two equal calls of {case.name} differ in the last bits of {name}. "
                     "Say so: tags=(Tag.nondeterministic_bitwise,).",
                 )
-    if case.op.schema.is_functional:
-        for (name, x), (_, y) in zip(named_outputs(first.outputs), named_outputs(again.outputs), strict=False):
-            if isinstance(x, np.ndarray) and x.flags.writeable and share_memory(x, y):
-                findings.fault(
-                    ("reused", name),
-                    f"{name} of the {case.kernel} lies in the same memory in every call, so that a call overwrites "
-                    "the result of "
-                    "the one before. Return a copy of the workspace.",
-                )
+    _reused(case, findings, first, again)
+
+
+def _reused(case: Case, findings: Findings, first: Run, again: Run) -> None:
+    """Find outputs that two calls return in the same memory."""
+    if not case.op.schema.is_functional:
+        return
+    for (name, x), (_, y) in zip(named_outputs(first.outputs), named_outputs(again.outputs), strict=False):
+        if isinstance(x, np.ndarray) and x.flags.writeable and share_memory(x, y):
+            findings.fault(
+                ("reused", name),
+                f"{name} of the {case.kernel} lies in the same memory in every call{case.what}, so that a call overwrites "
+                "the result of the one before. Return a copy of the workspace.",
+            )
 
 
 def _unequal(case: Case, name: str) -> str:
@@ -385,10 +457,11 @@ def _unequal(case: Case, name: str) -> str:
 
 
 def _unwritten(case: Case, findings: Findings, written: list[bool], options: Options) -> None:
-    """Find results that depend on memory that nobody has written: for other values than the sample's, say."""
-    made = [results(case, run(case, written, readonly=False, other_filling=other), written) for other in (False, True)]
+    """Find results that depend on memory that nobody has written, or beside the arguments: for other values, say."""
+    runs = [run(case, written, readonly=False, other_guards=other, other_filling=other) for other in (False, True)]
     findings.runs += 2
-    for (name, x), (_, y) in zip(*made, strict=False):
+    _reused(case, findings, *runs)
+    for (name, x), (_, y) in zip(*(results(case, made, written) for made in runs), strict=False):
         if difference(y, x, rtol=options.rtol, atol=options.atol):
             if differ := _why(case, run(case, written, readonly=False), written, name, options):
                 integers = [a.name for a, x in zip(case.op.schema.arguments, case.args, strict=True) if _has_integers(x)]
@@ -475,25 +548,50 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
 
 
 def _narrow_integers(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
-    """Check that int32 gives what int64 does, or is refused, where no result is too large for it."""
+    """Check that int32 gives what int64 does, and the other way round, or is refused, where no result is too large for it.
+
+    So it is for values 0 and 1 too: a kernel that multiplies by large numbers is right, and has another result for each. Of
+    bytes it has to be the result for what int64 look like in memory.
+    """
     if any(a.dtype is not None or a.is_write or a.name in options.fixed for a in case.op.schema.arguments):
         return
-    expected = results(case, first, written)
-    for what, args in smaller_integers(case.args):
-        if not what.endswith("32") or any(x.dtype != np.int64 for x in case.arrays):
+    narrow = [case.with_args(args, f" {what}") for what, args in smaller_integers(case.args) if what.endswith("32")]
+    for other in narrow or [case.with_args(args, f" {what}") for what, args in wider_integers(case.args)]:
+        own, its = case.arrays[0].dtype, other.arrays[0].dtype
+        if any(x.dtype != own for x in case.arrays):
             continue
-        narrow = case.with_args(args, f" {what}")
-        made = run(narrow, written, readonly=False)
+        made = run(other, written, readonly=False)
         findings.runs += 1
-        for (name, x), (_, y) in zip(expected, results(narrow, made, written) if made.error is None else (), strict=False):
-            if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.shape == y.shape and x.dtype.kind in "iu"):
-                continue
-            if np.abs(x).max(initial=0) < MOST_OF_INT32 and (x != y).any():
-                findings.fault(
-                    ("integers", name),
-                    f"the {case.kernel} gives another {name} for the same values {what}: it may take int32 for int64. "
-                    "Say which dtype it takes, NDArray[np.int64], or convert: np.asarray(x, np.int64).",
-                )
+        names = _unequal_integers(case, first, other, made, written, options)
+        if not names:
+            continue
+        if own.kind == "u":  # which wrap around at small numbers too
+            taken = case.with_args(whole_memory(case.args))
+            names -= _unequal_integers(taken, run(taken, written, readonly=False), other, made, written, options)
+        else:
+            small = [x.with_args(zeros_and_ones(x.args)) for x in (case, other)]
+            runs = [run(x, written, readonly=False) for x in small]
+            names &= _unequal_integers(small[0], runs[0], small[1], runs[1], written, options)
+        for name in names:
+            findings.fault(
+                ("integers", name),
+                f"the {case.kernel} gives another {name} for the same values as {its}: it may take {its} for {own}. "
+                f"Say which dtype it takes, NDArray[np.{own}], or convert: np.asarray(x, np.{own}).",
+            )
+
+
+def _unequal_integers(case: Case, made: Run, other: Case, its: Run, written: list[bool], options: Options) -> set[str]:
+    """The results that are no large integers, and others for integers of another size."""
+    if made.error is not None or its.error is not None:
+        return set()
+    found = set()
+    for (name, x), (_, y) in zip(results(case, made, written), results(other, its, written), strict=False):
+        if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.shape == y.shape):
+            continue
+        integers = x.dtype.kind in "iu" and np.abs(x).max(initial=0) < MOST_OF_INT32 and bool((x != y).any())
+        if integers or not _about(y, x, options, 0.0):
+            found.add(name)
+    return found
 
 
 def _of_other_kinds(case: Case, findings: Findings, written: list[bool], options: Options) -> None:
@@ -503,6 +601,8 @@ def _of_other_kinds(case: Case, findings: Findings, written: list[bool], options
             return
         wide = case.with_args(args, f" {what}")
         made = run(wide, written, readonly=what != COMPLEX)  # SciPy's transforms overwrite complex arrays that they may
+        if made.error is not None and not made.changed(written):
+            made = run(wide, written, readonly=False)
         findings.runs += 1
         if isinstance(made.error, AliasError) or not isinstance(made.error, OutputError):  # the hint of a result refuses it
             _undeclared_writes(wide, findings, made, written)

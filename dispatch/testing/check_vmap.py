@@ -14,7 +14,7 @@ from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
-from .kernel_runs import quietly, written_arrays
+from .kernel_runs import quietly, run, written_arrays
 from .report import Findings
 from .variants import named, numbers, permuted, values
 
@@ -44,7 +44,8 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
     """
     names = case.op.arguments.names
     for what, args in (*values(case.args), *numbers(case.args, names, options.fixed)):
-        if "value of" in what and not any(type(x) is int and x < 0 <= y for x, y in zip(args, case.args, strict=True)):
+        pairs = zip(args, case.args, strict=True)
+        if "value of" in what and not any(type(x) is int and x < 0 and not (type(y) is int and y < 0) for x, y in pairs):
             yield case.with_args(args, f" on the sample {named(what, names)}")
     yield from case.branches(options.fixed)
 
@@ -122,6 +123,7 @@ def _compare(
             items[0][k] if dim is None else np.stack([item[k] for item in items], axis=dim) for k, dim in enumerate(in_dims)
         ]
         findings.runs += 1
+        before = [x.tobytes() for x in batch]
         shown = _shown(case, in_dims)
         rule = f"the vmap rule ({case.place(DispatchKey.VMAP)})" if ruled else "the loop over the batch"
         try:
@@ -139,6 +141,13 @@ def _compare(
                 error,
             )
             return
+    for label, x, old, may in zip(case.labels, batch, before, written, strict=True):
+        if not may and x.tobytes() != old and not _writes_itself(case):
+            findings.fault(
+                ("writes", label),
+                f"{rule} under vmap({shown}) of a batch of {size} writes to the batch of {label}{case.what}, which the caller "
+                "holds too. Compute on a copy.",
+            )
     moved = [np.moveaxis(x, dim, 0) for x, dim, may in zip(batch, in_dims, written, strict=True) if may and dim is not None]
     names = [f"output {i}" for i in range(len(got))]
     names += [f"its argument {label}" for label, may in zip(case.labels, written, strict=True) if may]
@@ -152,6 +161,11 @@ def _compare(
                 f"({case.given()}): {found} Move the mapped axes to one place first, and return where it is as "
                 "out_dims.",
             )
+
+
+def _writes_itself(case: Case) -> bool:
+    """Whether the kernel writes to what the schema does not say, which test_schema tells."""
+    return bool(run(case, written := written_arrays(case), readonly=False).changed(written))
 
 
 def _mapped(case: Case, batch: list[Any], in_dims: InDims) -> list[Any]:

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,47 +55,49 @@ class Unfit(NamedTuple):
 
 
 class Elsewhere:
-    """A function to be run in a copy of this process as it is now.
+    """A generator to be run in a copy of this process as it is now.
 
     The copy waits until it is asked, so that two kernels do not share the memory there is, and ends with this process.
 
     Parameters
     ----------
     work : callable
-        Returns what can be pickled.
-    patience : int
+        Returns an iterator over what can be pickled.
+    patience : float
         Seconds that it may take.
     """
 
-    def __init__(self, work: Callable[[], Any], patience: int = PATIENCE) -> None:
+    def __init__(self, work: Callable[[], Iterable[Any]], patience: float = PATIENCE) -> None:
         asked, ask = os.pipe()
         found, give = os.pipe()
         self._pid = os.fork()
         if not self._pid:
             try:
                 os.close(ask)
-                if os.read(asked, 1):
+                if os.read(asked, 1) == b"1":
                     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                    signal.alarm(patience)
+                    signal.setitimer(signal.ITIMER_REAL, patience)
                     with os.fdopen(give, "wb") as out:
-                        pickle.dump(work(), out)
+                        for value in work():
+                            pickle.dump(value, out)
+                            out.flush()
             finally:
                 os._exit(0)
         os.close(asked)
         os.close(give)
         self._ask, self._found = ask, found
 
-    def result(self, asked: bool = True) -> Any:
-        """Return what the function returns; None if it raises, ends the process or is not asked."""
-        with os.fdopen(self._found, "rb") as stream, os.fdopen(self._ask, "wb") as ask:
-            found = None
-            with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
-                if asked:
-                    ask.write(b"1")
-                    ask.flush()
-                    found = pickle.load(stream)
-        os.waitpid(self._pid, 0)
-        return found
+    def results(self, asked: bool = True) -> tuple[list[Any], str]:
+        """Return what it yields until it raises or ends the process, and the name of the signal that ended it."""
+        found: list[Any] = []
+        ended = contextlib.suppress(OSError, EOFError, pickle.UnpicklingError)
+        with os.fdopen(self._found, "rb") as stream, os.fdopen(self._ask, "wb") as ask, ended:
+            ask.write(b"1" if asked else b"0")  # a later copy holds the pipe too, so that closing it here says nothing
+            ask.flush()
+            while asked:
+                found.append(pickle.load(stream))
+        _, status = os.waitpid(self._pid, 0)
+        return found, signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
 
 
 class _Begin(NamedTuple):

@@ -230,7 +230,8 @@ def check_overflow(case: Case, findings: Findings, options: Options, rule: str) 
         for share in (OVERFLOW / largest, -OVERFLOW / largest)
     ]
     findings.runs += 2 * len(probes)
-    if found := Elsewhere(lambda: next(filter(None, map(_overflown, probes)), None), PATIENCE).result():
+    found = next(filter(None, Elsewhere(lambda: map(_overflown, probes), options.patience(PATIENCE)).results()[0]), None)
+    if found is not None:
         findings.fault(
             "overflow",
             f"{rule} gives {found[1]} for derivatives by {found[0]} for values up to {OVERFLOW:g}, where the {case.kernel} "

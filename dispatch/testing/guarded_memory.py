@@ -1,5 +1,7 @@
 """Copies of arrays that detect writes, and a test whether two arrays share memory."""
 
+from mmap import ACCESS_READ, mmap
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,21 @@ def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     with np.errstate(all="ignore"):
         array[...] = a
     return array, buffer, start
+
+
+def on_read_only_pages(a: Array) -> Array:
+    """Return a copy as `Guarded` makes it, but for reading, in pages that the system lets nobody write to.
+
+    An array that has no bytes, or whose bytes are not all there is, is copied as any.
+    """
+    if not (type(a) is np.ndarray or isinstance(a, np.memmap)) or not a.nbytes or a.dtype.hasobject:
+        return Guarded(a, writeable=False).array
+    _, buffer, start = _replica(a, zeros=False)
+    ahead = _address(buffer) % ALIGNMENT
+    with TemporaryFile() as file:
+        file.write(bytes(ahead) + buffer.tobytes())
+        file.flush()
+        return np.ndarray(a.shape, a.dtype, mmap(file.fileno(), 0, access=ACCESS_READ), ahead + start, a.strides)
 
 
 def _own_bytes(array: Array, buffer: Array, start: int) -> Array:

@@ -1,5 +1,6 @@
 """What a kernel keeps from one call to the next, and what it changes for everybody: a part of `test_schema`."""
 
+import decimal
 import gc
 import locale
 import os
@@ -12,29 +13,32 @@ from typing import Any
 
 import numpy as np
 
+from ..schema.tags import Tag
 from .cases import Case, Options
-from .child_process import Elsewhere, has_fork
 from .closeness import difference
 from .kernel_runs import results, run
 from .report import Findings
-from .variants import last_changed, others, sizes
+from .variants import halved, last_changed, others, sizes
 
 GENERATORS: tuple[tuple[str, Any], ...] = (
     ("NumPy's global generator", lambda: np.random.mtrand),
     ("the generator of the module random", lambda: random),
 )
 FILTERS = "the filters of warnings"
+PATH = "where modules are looked for"
+ONCE = (FILTERS, PATH)  # the first call may change them, by what it imports
 SETTINGS: tuple[tuple[str, Callable[[], Any]], ...] = (
     ("how NumPy treats floating-point errors", np.geterr),
     ("how NumPy prints", lambda: {**np.get_printoptions(), "formatter": None}),
     ("the working directory", os.getcwd),
     ("the environment", lambda: dict(os.environ)),
     (FILTERS, lambda: list(warnings.filters)),
+    (PATH, lambda: list(sys.path)),
+    ("the precision of the module decimal", lambda: (decimal.getcontext().prec, decimal.getcontext().rounding)),
     ("the garbage collector", lambda: (gc.isenabled(), gc.get_threshold())),
     ("the recursion limit", sys.getrecursionlimit),
     ("the locale", lambda: locale.setlocale(locale.LC_ALL)),
 )
-MOST_ELSEWHERE = 1 << 20  # bytes of arguments, beyond which no process is copied to call the kernel in another order
 
 
 class Watched:
@@ -46,7 +50,7 @@ class Watched:
 
     def __enter__(self) -> "Watched":
         self.changed: list[str] = []
-        self._filtered = False
+        self._imported: set[str] = set()
         self._generators = [(name, find()) for name, find in GENERATORS]
         self._kept = [_state(generator) for _, generator in self._generators]
         for _, generator in self._generators:
@@ -68,10 +72,9 @@ class Watched:
                 yield
             finally:
                 found = [name for (name, read), old in zip(SETTINGS, before, strict=True) if read() != old]
-                if FILTERS in found and not self._filtered:  # what is imported in the first call may add one, once
-                    found.remove(FILTERS)
-                    self._filtered = True
-                self.changed += [name for name in found if name not in self.changed]
+                first = {name for name in found if name in ONCE and name not in self._imported}
+                self._imported |= first
+                self.changed += [name for name in found if name not in first and name not in self.changed]
                 for seen, (_, generator) in zip(self._states, self._generators, strict=True):
                     seen.append(_state(generator))
 
@@ -108,38 +111,38 @@ def _equal(a: Any, b: Any) -> bool:
 class Orders:
     """Calls of a kernel that come first in a copy of the child process, and late in the child itself.
 
-    A kernel that keeps something from its first call, or results by less than they depend on, gives other results late. In the
-    user's own process nothing is copied and nothing found.
+    A kernel that keeps something from its first call, or results by less than they depend on, gives other results late.
     """
 
     def __init__(self, case: Case, written: list[bool], options: Options) -> None:
         self.case, self.written, self.options = case, written, options
-        self._elsewhere: Elsewhere | None = None
+        self.early: list[Case] = []
         self._late: list[Case] = []
-        if case.say is None or not has_fork() or sum(x.nbytes for x in case.arrays) > MOST_ELSEWHERE:
+        if Tag.random in case.op.tags:
             return
-        early = []
         kept, integers = case.places(options.fixed), case.integers
         for what, args in [("", case.args), *list(sizes(case.args, kept, only_longer=bool(integers)))[:1]]:
             other = others(args, kept | integers)
             self._late += [case.with_args(x, f" on the sample {what}" if what else "") for x in (args, other)]
-            early.append(case.with_args(other)._replace(say=None))
-        nudged = case.with_args(last_changed(case.args, kept | integers))  # a kernel may keep results by less than all elements
-        self._late += [case, nudged]
-        early.append(nudged._replace(say=None))
-        self._elsewhere = Elsewhere(lambda: [self._results(x) for x in early]) if early else None
+            self.early.append(case.with_args(other)._replace(say=None))
+        # a kernel may keep results by less than all elements, and refuse values that are in another order
+        for change in (last_changed, halved):
+            changed = case.with_args(change(case.args, kept | integers))
+            self._late += [case, changed]
+            self.early.append(changed._replace(say=None))
+
+    def calls(self) -> Iterator[list[tuple[str, Any]]]:
+        """Yield the results of each early call."""
+        return map(self._results, self.early)
 
     def _results(self, case: Case) -> list[tuple[str, Any]]:
         made = run(case, self.written, readonly=False)
         return [] if made.error is not None else results(case, made, self.written)
 
-    def compare(self, findings: Findings, *, wanted: bool) -> None:
-        """Record where an early call differs from the same call late, or let the copy of the process go."""
-        if self._elsewhere is None:
-            return
-        early = self._elsewhere.result(asked=wanted)
+    def compare(self, findings: Findings, early: list[list[tuple[str, Any]]]) -> None:
+        """Record where an early call differs from the same call late."""
         late = [self._results(x) for x in self._late][1::2] if early else []
-        for ours, theirs in zip(late, early or (), strict=False):
+        for ours, theirs in zip(late, early, strict=False):
             for (name, x), (_, y) in zip(ours, theirs, strict=False):
                 if difference(x, y, rtol=self.options.rtol, atol=self.options.atol):
                     findings.fault(

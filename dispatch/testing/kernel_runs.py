@@ -44,7 +44,7 @@ def run(
     What stands beside the arguments, and in memory that the kernel gets from NumPy, can be other bytes than usual. `around` is
     entered for the call alone.
     """
-    keeps = _writeable_hints(case)
+    keeps = keeps_writeable(case)
     guards = [
         Guarded(x, writeable=may or keep or not readonly, zeros=other_guards)
         for x, may, keep in zip(case.arrays, written, keeps, strict=True)
@@ -109,7 +109,8 @@ def _has_equality(x: Any) -> bool:
     return x is not None and equality is not object.__eq__
 
 
-def _writeable_hints(case: Case) -> list[bool]:
+def keeps_writeable(case: Case) -> list[bool]:
+    """Return for each array of a case whether a hint asks for one that can be written to."""
     flags = []
     for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
         flags += ["writeable" in argument.layout] * len(arrays_in(x))

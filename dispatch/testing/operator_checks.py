@@ -62,15 +62,16 @@ def opcheck(
 ) -> Report:
     """Check an operator on a sample of arguments: its kernel against its schema, and its rules against its kernel.
 
-    - `test_schema`: the kernel writes only where the schema says, and not beside an array in memory; its outputs share no
-      memory with arguments or each other; its results are the same in a second call, after other calls, for every layout of
-      the arguments, with an input as its out argument, and whatever is in memory that nobody has written; it keeps no memory
-      and no arguments of all calls, and leaves the process as it was.
+    - `test_schema`: the kernel writes only where the schema says, for a moment too, and not beside an array in memory; its
+      outputs share no memory with arguments or each other; its results are the same in a second call, after other calls, for
+      every layout of the arguments, with an input as its out argument, and whatever is in memory that nobody has written. It
+      keeps no memory, no arguments and no open files of all calls, and leaves the process as it was. Long arrays, and those
+      that lie in pages nobody may write to, are for a copy of the child process.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
       for other layouts, sizes, numbers of arrays and precisions that the kernel accepts.
     - `test_aot_dispatch_dynamic`: a trace with symbolic sizes computes what the operator does, and its gradient.
-    - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
+    - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are, and stays as it is.
     - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
       the kernel has a kink at the sample, every slope between those of its two sides is right. So do they for other values
       and sizes that the kernel accepts, by arrays that the sample does not track where the backward gives any, and they are
@@ -139,8 +140,8 @@ def opcheck(
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
     case = bind(_single(op), *_sample(args, kwargs))
-    options = _options(case, rtol, atol, eps, gradients, fixed)
     _check_timeout(timeout)
+    options = _options(case, rtol, atol, eps, gradients, fixed)._replace(timeout=timeout)
     names = ("test_schema", *(name for name in checks if name != "test_schema"))  # which tells whether the sample can be run
     here = _reason_to_stay(case) if isolate else ""
     outcomes: list[Any] = []

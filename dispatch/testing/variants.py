@@ -8,7 +8,7 @@ More than 350 lines, since each kind of variant is one function with its example
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
-from itertools import count, islice, pairwise
+from itertools import count, islice, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -23,20 +23,23 @@ Variants = Iterator[tuple[str, Arguments]]
 
 ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
+MORE, FEWER = "with one array more", "with one array less"
 NARROW = "in single precision"
 WIDE = "in double precision"
 COMPLEX = "as complex numbers"
 MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
+LONG = 1031  # one that is beyond the buffers which kernels keep for short arrays
 AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 # of which 0 is one: of a step or a tolerance it is none, and a loop by it would not end
 AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power)\d*")
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
+MOST_OF_LONG = 1 << 13  # and of all arrays of one call, where the kernel is called with each
 
 
 @holding("args")
 def layouts(args: Arguments) -> Variants:
-    """Yield the same values in other layouts: Fortran order, reversed or stepped, read-only, byte-swapped, unaligned.
+    """Yield the same values in other layouts: Fortran order, reversed, stepped, in rows, read-only, byte-swapped, unaligned.
 
     Parameters
     ----------
@@ -51,7 +54,8 @@ def layouts(args: Arguments) -> Variants:
     Examples
     --------
     >>> [what for what, _ in layouts((np.ones((2, 3)), 2.0))]
-    ['in Fortran order', 'with reversed strides', 'with steps', 'read-only', 'byte-swapped', 'unaligned']
+    ['in Fortran order', 'with reversed strides', 'with steps', 'as part of longer rows', 'read-only',
+     'byte-swapped', 'unaligned']
     >>> [x.strides for _, (x,) in layouts((np.ones(4, np.float32),))]
     [(-4,), (8,), (4,), (4,), (4,)]
     """
@@ -63,6 +67,8 @@ def layouts(args: Arguments) -> Variants:
     if any(x.ndim for x in arrays):
         yield "with reversed strides", _each(_reversed, args)
         yield "with steps", _each(_stepped, args)
+    if any(x.ndim > 1 for x in arrays):
+        yield "as part of longer rows", _each(_in_longer_rows, args)
     if any(x.flags.writeable for x in arrays):
         yield "read-only", _each(_read_only, args)
     if any(x.dtype.isnative and x.dtype.newbyteorder() != x.dtype for x in arrays):
@@ -121,6 +127,11 @@ def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     return _each(other, args, kept)
 
 
+def halved(args: Arguments, kept: Collection[int] = ()) -> Arguments:
+    """Return the arguments with half of each float in the arrays but those `kept`: what is in order stays so."""
+    return _each(_on_floats(lambda x: x * x.dtype.type(0.5)), args, kept)
+
+
 def last_changed(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     """Return the arguments with another last element in the arrays but those `kept`."""
 
@@ -136,7 +147,8 @@ def last_changed(args: Arguments, kept: Collection[int] = ()) -> Arguments:
 def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (), *, special: bool = False) -> Variants:
     """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 
-    The axis is the last too, counted from the end.
+    The axis is the last too, counted from the end. Beside arrays of integers there is one more for an int, and never less: it
+    may be the length that they point into.
 
     Parameters
     ----------
@@ -161,18 +173,24 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
     [(1.4, 3), (1.0, 3), (0.0, 3), (2.0, 2), (2.0, 1)]
     >>> [args for _, args in numbers((np.ones(3), -1, 4, 1), ["x", "axis", "count", "step"])]
     [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
+    >>> [args[1] for _, args in numbers((np.array([0, 2]), 5), ["indices", "count"], special=True)]
+    [6]
     """
+    indices = any(x.dtype.kind in "iu" for x in arrays_in(args))
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
         if name in kept:
             continue
         others: list[Any] = []
         if isinstance(x, (float, np.floating)) and x:
             others = [type(x)(0.7 * x)]  # no simple share: products with lengths are no integers
-        elif type(x) is int and AXIS.fullmatch(name):
+        elif (x is None or type(x) is int) and AXIS.fullmatch(name):
             others = [int(x == 0), -1]
         elif type(x) is int and x > 1:  # a step of 0 would not end
-            others = [x - 1]
-        if special and isinstance(x, (int, float, np.floating)) and not AXIS.fullmatch(name):
+            others = [x + 1 if indices else x - 1]
+        if special and isinstance(x, np.dtype):
+            others = [np.dtype(dtype) for dtype in (np.float64, np.float32)]
+        kinds = (float, np.floating) if indices else (int, float, np.floating)
+        if special and isinstance(x, kinds) and not AXIS.fullmatch(name):
             short = [1, 0] if AMOUNT.fullmatch(name) else [1]
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
         if special and type(x) in (list, tuple) and len(x) > 1 and all(type(y) is float for y in x):
@@ -224,6 +242,41 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
         yield what, change(args)
     if any(x.ndim and x.size for x in arrays) and not fixed and not only_longer:
         yield ONE_ELEMENT, _each(lambda x: x.ravel()[:1].reshape(()).copy(), args)
+
+
+@holding("args", "fixed")
+def longer(args: Arguments, fixed: Collection[int] = ()) -> Variants:
+    """Yield long arrays: each length changed to 67 and to 1031 wherever it occurs.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    fixed : collection of int
+        The places of arrays that stay, and whose lengths stay in the others too.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Values are repeated.
+
+    Examples
+    --------
+    >>> [(what, x.shape) for what, (x,) in longer((np.ones((2, 3)),))]
+    [('with length 67 for 2', (67, 3)), ('with length 67 for 3', (2, 67)),
+     ('with length 1031 for 2', (1031, 3)), ('with length 1031 for 3', (2, 1031))]
+    """
+    arrays = arrays_in(args)
+    stay = {n for i in fixed for n in arrays[i].shape}
+    lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
+    for length, n in product((LARGE, LONG), lengths):
+        if n < length and sum(x.size * (length / n) ** x.shape.count(n) for x in arrays) <= MOST_OF_LONG:
+            yield f"with length {length} for {n}", _each(_lengthened(n, length), args, fixed)
+
+
+def _lengthened(n: int, length: int) -> Callable[[Array], Array]:
+    return lambda x: _resized(x, tuple(length if m == n else m for m in x.shape))
 
 
 Change = Callable[[Arguments], Arguments]
@@ -367,6 +420,39 @@ def _holds(dtype: "np.dtype[Any]", x: Array) -> bool:
     return not x.size or bool(np.iinfo(dtype).min <= x.min() and x.max() <= np.iinfo(dtype).max)
 
 
+def wider_integers(args: Arguments) -> Variants:
+    """Yield the arguments with int64, where all arrays are of smaller integers.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [x.dtype.name for _, (x,) in wider_integers((np.array([3, 200], np.int32),))]
+    ['int64']
+    """
+    arrays = arrays_in(args)
+    if arrays and all(x.dtype.kind in "iu" and x.itemsize < 8 for x in arrays):
+        yield "as int64", _each(lambda x: x.astype(np.int64), args)
+
+
+def whole_memory(args: Arguments) -> Arguments:
+    """Return what a kernel finds that takes int64 of the same values for integers of the arrays' own size."""
+    return _each(lambda x: x.astype(np.int64).ravel().view(x.dtype)[: x.size].reshape(x.shape), args)
+
+
+def zeros_and_ones(args: Arguments) -> Arguments:
+    """Return the arguments with 0 and 1 in the arrays of integers: products and sums of these are small."""
+    return _each(lambda x: _like(x, np.resize([1, 1, 0], x.shape)) if x.dtype.kind in "iu" else x, args)
+
+
 def other_kinds(args: Arguments) -> Variants:
     """Yield the arguments as complex numbers and as integers, where all arrays are of floats.
 
@@ -424,9 +510,9 @@ def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, 
             return (*args[:i], type(xs)(items), *args[i + 1 :])  # type: ignore[call-arg]
 
         if not same_length:
-            yield f"with one array more in '{name}'", put([*xs, xs[-1].copy()])
+            yield f"{MORE} in '{name}'", put([*xs, xs[-1].copy()])
             if len(xs) > 1:
-                yield f"with one array less in '{name}'", put(xs[:-1])
+                yield f"{FEWER} in '{name}'", put(xs[:-1])
         if len(xs) > 1:
             for axis in range(xs[0].ndim):
                 yield f"with a longer axis {axis} of the first array in '{name}'", put([_grown(xs[0], axis), *xs[1:]])
@@ -483,6 +569,10 @@ def _stepped(x: Array) -> Array:
     made = np.repeat(x, 2, axis=-1)[..., ::2]
     made[...] = x
     return made
+
+
+def _in_longer_rows(x: Array) -> Array:
+    return np.concatenate([x, x[..., -1:]], axis=-1)[..., : x.shape[-1]] if x.ndim > 1 else x.copy()
 
 
 def _read_only(x: Array) -> Array:

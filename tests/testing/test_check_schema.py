@@ -1,6 +1,9 @@
 """A kernel that does more than its schema says is caught, by whichever path it does it."""
 
 import ctypes
+import functools
+import os
+import re
 from typing import Annotated
 
 import numpy as np
@@ -14,6 +17,10 @@ from dispatch.core.source import where
 from dispatch.errors import AliasError, OutputError
 from dispatch.library import register_array_type
 from dispatch.testing import opcheck
+
+
+def brief(said):
+    return re.sub(r"the kernel \S+", "KERNEL", said)
 
 
 def writes_a_little(x):
@@ -516,8 +523,74 @@ def test_a_kernel_that_takes_int32_for_int64_is_told_and_one_whose_products_are_
 
     said = fault(define(pointer), (np.arange(1, 5),), "test_schema")
     assert "for the same values as int32: it may take int32 for int64. Say which dtype it takes, NDArray[np.int64], " in said
-    for kernel in (lambda x: x**9, lambda x: x * 2, lambda x: np.asarray(x, np.int64) ** 9):
+    for kernel in (lambda x: x**9, lambda x: x * 2, lambda x: np.asarray(x, np.int64) ** 9, lambda x: x * 1103515245 % 1000):
         opcheck(define(kernel), (np.array([3, 70, 2]),), test_utils="test_schema")
+
+
+def test_a_kernel_that_takes_int64_for_smaller_integers_is_told_and_one_that_wraps_around_is_not():
+    for dtype in (np.int8, np.int16, np.int32, np.uint8, np.uint16):
+
+        def pointer(x):
+            return np.frombuffer(np.ascontiguousarray(x).tobytes(), dtype)[: x.size] * dtype(1)  # noqa: B023
+
+        x = np.array([3, 70, 2], dtype)
+        said = fault(define(pointer), (x,), "test_schema")
+        name = np.dtype(dtype).name
+        assert f"for the same values as int64: it may take int64 for {name}. Say which dtype it takes, NDArray[np.{name}]" in said
+        for kernel in (lambda x: ~x, lambda x: x - x.max(), lambda x: x * x, lambda x: x.mean(keepdims=True)):
+            opcheck(define(kernel), (x,), test_utils="test_schema")
+
+
+def test_beside_integers_a_number_is_tried_that_is_larger_and_no_smaller_one():
+    def count(indices, bins):
+        out = np.zeros(bins)
+        for i in indices.tolist():  # as C counts
+            ctypes.memset(out.ctypes.data + 8 * i, 1, 8)
+        return out
+
+    op = define(count, "(Tensor indices, int bins) -> Tensor")
+    opcheck(op, (np.array([0, 3, 3]), 4), test_utils="test_schema", fixed=("indices",))
+
+
+def test_results_that_depend_on_what_lies_beside_an_argument_are_told_for_other_values_too():
+    def first_zero(x):
+        x = np.ascontiguousarray(x, np.float64)
+        around = np.lib.stride_tricks.as_strided(x, (x.size + 2 * (x.size == 1),), (8,))
+        return np.asarray(float((around == 0.0).argmax())) if x.size else np.zeros(())
+
+    said = fault(define(first_zero), (np.array([1.0, 2.0, 0.0, 3.0]),), "test_schema")
+    assert "output 0 of KERNEL depends on memory beside its arguments" in brief(said)
+    assert "That is so on the sample with length 1 for 4 (x: float64[1])." in said
+
+
+def test_an_output_that_is_one_array_for_some_values_alone_is_told():
+    nothing = np.zeros(1)
+    said = fault(define(lambda x: x[:1] * 2.0 if x.any() else nothing), (np.ones(3),), "test_schema")
+    assert "output 0 of KERNEL lies in the same memory in every call on the sample with zeros, so that a call " in brief(said)
+
+
+def test_a_kernel_that_returns_the_only_array_of_a_list_is_advised_for_each_such_call_raises():
+    op = define(lambda xs: functools.reduce(np.add, xs), "(Tensor[] xs) -> Tensor")
+    report = opcheck(op, ([np.ones(2), np.ones(2)],), test_utils="test_schema")
+    (said,) = [advice for advice in report.advice if "one array less" in advice]
+    assert said.endswith(" That is so on the sample with one array less in 'xs' (xs: list[float64[2]]).")
+
+
+def test_files_that_every_call_leaves_open_are_told_in_a_child_and_one_that_is_kept_is_not():
+    kept = []
+
+    def leaves(x):
+        os.open(os.devnull, os.O_RDONLY)
+        return x * 2.0
+
+    def keeps(x):
+        if not kept:
+            kept.append(os.open(os.devnull, os.O_RDONLY))
+        return x * 2.0
+
+    said = fault(define(leaves), (A,), "test_schema")
+    assert said.endswith("leaves 1 more of the process's files open, of which there may be some hundreds. Close them: `with open(...) as file`.")
+    opcheck(define(keeps), (A,), test_utils="test_schema")
 
 
 def test_floats_are_tried_as_integers_which_a_kernel_may_hand_back():

@@ -44,6 +44,24 @@ def test_a_rule_that_ignores_where_the_axis_is_is_caught():
     )
 
 
+def test_a_rule_that_writes_to_the_batch_is_caught_and_a_kernel_that_does_is_told_once():
+    def rule(info, in_dims, x):
+        x *= 2.0
+        return x.copy(), in_dims[0]
+
+    op = with_vmap(rule, lambda x: x * 2.0, "(Tensor x) -> Tensor")
+    assert vmap_fault(op, (B,)).endswith(
+        "RULE under vmap('x': 0) of a batch of 4 writes to the batch of 'x', which the caller holds too. Compute on a copy."
+    )
+
+    def kernel(x):
+        x *= 2.0
+        return x.copy()
+
+    op = with_vmap(lambda info, in_dims, x: (op(x), in_dims[0]), kernel, "(Tensor x) -> Tensor")
+    assert list(opcheck(op, (B,), raise_exception=False, test_utils=("test_schema", "test_vmap")).failures) == ["test_schema"]
+
+
 def test_a_rule_with_other_values_is_caught():
     op = with_vmap(
         lambda info, in_dims, x: (x + np.arange(3.0).reshape(3, 1) if in_dims[0] else x, in_dims[0]),

@@ -17,7 +17,7 @@ from dispatch import DispatchKey
 from dispatch.core.source import where
 from dispatch.errors import ArgumentError, OpCheckError
 from dispatch.testing import child_process, opcheck
-from dispatch.testing.child_process import Ended, Unfit, portable, run_in_fork, run_in_new
+from dispatch.testing.child_process import Elsewhere, Ended, Unfit, portable, run_in_fork, run_in_new
 
 needs_fork = pytest.mark.skipif(not child_process.has_fork(), reason="no os.fork here")
 KEPT = (
@@ -86,13 +86,13 @@ def test_a_kernel_that_takes_all_memory_raises_and_is_told():
 @needs_fork
 def test_the_run_that_ended_is_named_and_the_other_checks_go_on():
     def kernel(x):
-        return crash(x) if len(x) == 67 else x * 2.0
+        return crash(x) if x.dtype == np.int8 else x * 2
 
-    op, report = checked(kernel)
+    op, report = checked(kernel, np.arange(6).reshape(2, 3))
     assert list(report.failures) == ["test_faketensor"]
     assert str(report["test_faketensor"]) == (
-        f"{op.name}: the kernel {where(kernel)}, or the rule under check, ended the process with SIGSEGV on the sample with length "
-        "67 for 2 (x: float64[67, 3])." + KEPT
+        f"{op.name}: the kernel {where(kernel)}, or the rule under check, ended the process with SIGSEGV on the sample as int8 "
+        "(x: int8[2, 3])." + KEPT
     )
     assert report["test_vmap"] == "SUCCESS"
 
@@ -246,6 +246,24 @@ def test_a_child_that_is_no_longer_wanted_is_ended():
     children.close()
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+@needs_fork
+def test_a_copy_gives_what_it_found_until_it_ended_and_nothing_where_it_is_not_asked():
+    def ends():
+        yield 1
+        yield 2
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def raises():
+        yield 1
+        raise ArithmeticError
+
+    copies = [Elsewhere(ends), Elsewhere(raises), Elsewhere(lambda: hang(None)), Elsewhere(lambda: hang(None), 0.05)]
+    assert copies[2].results(asked=False) == ([], "")  # though those made later hold its pipe
+    assert copies[1].results() == ([1], "")
+    assert copies[0].results() == ([1, 2], "SIGKILL")
+    assert copies[3].results() == ([], "SIGALRM")
 
 
 def test_work_that_cannot_be_found_again_is_told(monkeypatch):

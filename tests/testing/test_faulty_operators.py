@@ -1,6 +1,7 @@
 """opcheck finds the mistakes that users make, and nothing in the operators without them; a kernel may do what it likes."""
 
 import faulty_operators
+import faulty_operators_of_c as of_c
 import faulty_operators_of_libraries as of_libraries
 import faulty_operators_of_science as of_science
 import faulty_operators_of_scipy as of_scipy
@@ -8,8 +9,8 @@ import pytest
 
 from dispatch.testing import child_process, opcheck
 
-TABLE = [*faulty_operators.TABLE, *of_science.TABLE, *of_libraries.TABLE, *of_scipy.TABLE]
-DANGEROUS = [*faulty_operators.DANGEROUS, *of_science.DANGEROUS, *of_libraries.DANGEROUS, *of_scipy.STATEFUL]
+TABLE = [*faulty_operators.TABLE, *of_science.TABLE, *of_libraries.TABLE, *of_scipy.TABLE, *of_c.TABLE]
+DANGEROUS = [*faulty_operators.DANGEROUS, *of_science.DANGEROUS, *of_libraries.DANGEROUS, *of_scipy.STATEFUL, *of_c.STATEFUL]
 STATEFUL = (  # found by another order of calls, in a child process, or left changed in the process
     "remembers_results_by_shape", "scales_by_what_it_met_first", "starts_from_the_last_solution", "changes_the_folder",
     "sets_the_number_of_threads_for_everybody", "turns_the_garbage_collector_off", "changes_how_numbers_are_printed",
@@ -50,5 +51,5 @@ def test_what_may_end_the_process_is_found_in_a_child(faulty, monkeypatch):
 
 
 def test_the_table_is_as_long_as_it_says():
-    assert len(TABLE) + len(DANGEROUS) >= 313
+    assert len(TABLE) + len(DANGEROUS) >= 331
     assert len({faulty.name for faulty in [*TABLE, *DANGEROUS]}) == len(TABLE) + len(DANGEROUS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dispatch.testing.guarded_memory import Guarded, same_bytes
+from dispatch.testing.guarded_memory import Guarded, on_read_only_pages, same_bytes
 
 BASE = np.arange(24.0).reshape(2, 3, 4)
 ARRAYS = {
@@ -74,6 +74,15 @@ def test_a_write_beside_the_elements_is_an_overrun_where_writing_is_allowed(x, s
     beside[1 if x.strides == (16,) else 5] = -5.0
     assert guard.overrun
     assert not guard.changed
+
+
+@pytest.mark.parametrize("x", ARRAYS.values(), ids=ARRAYS.keys())
+def test_a_copy_on_read_only_pages_is_that_of_a_guard(x):
+    y, own = on_read_only_pages(x), Guarded(x, writeable=False).array
+    assert type(y) is type(x)
+    assert (y.shape, y.dtype, y.strides, y.flags.writeable) == (x.shape, x.dtype, own.strides, False)
+    assert y.flags.aligned == x.flags.aligned
+    assert same_bytes(np.asarray(y), np.asarray(x))
 
 
 def test_equal_bytes_tell_what_equality_does_not():

@@ -1,5 +1,6 @@
 """What a kernel keeps between calls, or changes for everybody, is told; what it puts back is not, and nothing is left changed."""
 
+import decimal
 import gc
 import locale
 import os
@@ -23,6 +24,8 @@ CHANGES = {
     "the filters of warnings": lambda: warnings.simplefilter("ignore"),
     "the garbage collector": gc.disable,
     "the recursion limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
+    "the precision of the module decimal": lambda: setattr(decimal.getcontext(), "prec", decimal.getcontext().prec + 1),
+    "where modules are looked for": lambda: sys.path.append("/nowhere"),
     "the locale": lambda: locale.setlocale(locale.LC_ALL, "C.UTF-8" if locale.setlocale(locale.LC_ALL) == "C" else "C"),
 }
 SEEDS = {
