@@ -9,7 +9,7 @@ from ..core.pytree import mapped
 from ..errors import GraphError
 from ..graph import Graph, Node, nodes_in
 from ..graph.literals import evaluated, is_open
-from ..graph.shape_guards import sizes_of_inputs
+from ..graph.shape_guards import is_checked, sizes_in, sizes_of_inputs
 from .lowering import in_place, program
 from .trusted import dtype_text
 
@@ -47,20 +47,29 @@ def _sizes(graph: Graph, inputs: list[Node], values: Sequence[Any]) -> dict[str,
 def dynamic_program(graph: Graph) -> Callable[..., Any]:
     """Return a function that runs a graph with symbolic sizes, and raises `GraphError` if a guard does not hold.
 
-    Sizes that depend on data are known only during the run; such a graph runs node by node.
+    Sizes that depend on data are known only during the run; a graph that computes with one runs node by node.
     """
-    if any(node.kind != "placeholder" for node, _ in graph.symbols.values()):
+    by_data = {name for name, (node, _) in graph.symbols.items() if node.kind != "placeholder"}
+    if by_data and (graph.checks or not by_data.isdisjoint(_names_in_calls(graph))):
         flat = graph.copy()
         flat.inputs = tuple(nodes_in(flat.inputs))
         return flat
     opened, sizes = with_sizes(in_place(graph))
     run, inputs = program(opened), list(nodes_in(graph.inputs))
+    if len(by_data) == len(graph.symbols) and not is_checked(opened):
+        return run
 
     def replayed(*values: Any) -> Any:
         known = _sizes(graph, inputs, values)
         return run(*values, *[evaluated(x, known) for x in sizes])
 
     return replayed
+
+
+def _names_in_calls(graph: Graph) -> set[str]:
+    """Return the symbols in what the calls of a graph are given, and in what it returns."""
+    given = [graph.outputs, *[node.args for node in graph.nodes]]
+    return {name for x in given for size in sizes_in(x) for name in size.names}
 
 
 def with_sizes(graph: Graph) -> tuple[Graph, list[Any]]:

@@ -6,6 +6,7 @@ import pytest
 import dispatch
 from dispatch import custom_op, grad, make_fx, vmap
 from dispatch.compiler.dynamic_shapes import dynamic_program, with_sizes
+from dispatch.core.program import Program
 from dispatch.errors import CheckError, PerformanceWarning
 
 RNG = np.random.default_rng(0)
@@ -156,3 +157,34 @@ def test_a_graph_repeats_however_many_elements_a_mask_selects(mode):
     graph = dispatch.compile(f, fullgraph=True) if mode == "compile" else make_fx(f, mode)(np.array([1.0, 2.0, -3.0]))
     for x in ([1.0, 2.0, -3.0], [1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [-1.0, 2.0, -3.0]):
         np.testing.assert_array_equal(graph(np.array(x)), f(np.array(x)), strict=True)
+
+
+def scaled_where_negative(x):
+    y = x.copy()
+    y[y < 0] *= 0.1
+    np.add.at(y, [0, 0, 2], 1.0)
+    return y
+
+
+BY_DATA = {  # sizes that data decide; whether calls compute with one, or hold it against another
+    "a mask": (lambda x: np.sum(np.sin(x[x > 0])), False),
+    "a mask and a write": (scaled_where_negative, False),
+    "counts": (lambda x: np.bincount(np.abs(np.floor(x)).astype(int), weights=x), False),
+    "elements once": (lambda x: np.unique(np.round(x)) * 2, False),
+    "places": (lambda x: x[np.flatnonzero(x > 0)][::-1], False),
+    "a gradient": (grad(lambda x: np.sum(x[x > 0] ** 3)), True),
+    "a new array": (lambda x: np.ones(x[x > 0].shape) * 2 + x[x > 0], True),
+    "two masks": (lambda x: x[x > 0] + x[x < 0], True),
+}
+
+
+@pytest.mark.parametrize("name", BY_DATA)
+def test_a_graph_whose_calls_take_no_size_of_data_is_a_program(name):
+    f, computes = BY_DATA[name]
+    compiled = dispatch.compile(f, fullgraph=True)
+    for x in ([0.5, -1.5, 2.5, -0.25], [0.5, 1.5, -2.5, -0.25], [-0.5, 1.25, -3.5, 4.5]):
+        np.testing.assert_array_equal(compiled(np.array(x)), f(np.array(x)))
+    for x in ([0.5, 1.5, 2.5, 0.25], [-0.5, -1.5, -2.5, -0.25], [0.5, -1.5, -2.5, -0.25]) if not computes else ():
+        np.testing.assert_array_equal(compiled(np.array(x)), f(np.array(x)))
+    assert len(compiled.entries) == 1
+    assert (type(compiled.entries[0].run) is Program) != computes

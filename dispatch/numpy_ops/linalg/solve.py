@@ -164,8 +164,8 @@ matrix_power = composite(
 
 
 def _matrices(x: Any) -> Any:
-    """Reshape numbers, one for each matrix of a stack, to matrices of one element."""
-    return expand_dims(x, (-2, -1))
+    """Reshape numbers, one for each matrix of a stack, to matrices of one element; a number alone is multiplied as it is."""
+    return expand_dims(x, (-2, -1)) if x.shape else x
 
 
 det = of_matrices("linalg_det(Tensor a) -> Tensor", np.linalg.det, lambda m, n: [()])
