@@ -92,8 +92,9 @@ class Explanation(Fields):
         rows = []
         for step in self.steps:
             passed = "".join(f"<br>not {escape(words)}" for words in step.passed)
-            cells = [escape(step.name), escape(step.runs) + passed, escape(step.place), escape(step.reason)]
-            rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+            cells = f"<td>{escape(step.name)}</td><td>{escape(step.runs)}{passed}</td>"
+            cells += f'<td class="long">{escape(step.place)}</td><td>{escape(step.reason)}</td>'
+            rows.append(f"<tr>{cells}</tr>")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"{TABLE}<caption>{escape(self.title)}</caption>{''.join(rows)}</table>{notes}"
 

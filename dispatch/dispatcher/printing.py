@@ -9,7 +9,12 @@ from ..core.source import where
 from ..errors import kind_of
 from .layer import layers
 
-TABLE = '<table style="overflow-wrap: anywhere">'  # in a notebook: long names break where a page is narrow
+# In a notebook. Where a page is narrow, what stands last and what is `long` breaks anywhere, and names between words alone.
+TABLE = (
+    "<style>table.npdispatch td, table.npdispatch th { text-align: left !important } "
+    "table.npdispatch td:last-child, table.npdispatch td.long { overflow-wrap: anywhere }</style>"
+    '<table class="npdispatch">'
+)
 
 
 def describe_value(x: Any) -> str:

@@ -90,7 +90,8 @@ def html(body: Body) -> str:
         text = node.kind if node.kind == "placeholder" else code.statement(node)
         where = str(node.source or "")
         cells = (node.name, text.removeprefix(f"{node.name} = "), brief(node.value), where)
-        rows.append("".join(f"<td><code>{escape(cell)}</code></td>" for cell in cells))
-    rows.append(f"<td></td><td><code>{escape('return ' + code.spell(body.outputs))}</code></td><td></td><td></td>")
+        name, call, gives, line = (f"<code>{escape(cell)}</code>" if cell else "" for cell in cells)
+        rows.append(f'<td>{name}</td><td class="long">{call}</td><td>{gives}</td><td>{line}</td>')
+    rows.append(f"<td></td><td class='long'><code>{escape('return ' + code.spell(body.outputs))}</code></td><td></td><td></td>")
     head = "<tr><th>name</th><th>call</th><th>gives</th><th>line</th></tr>"
     return f"{TABLE}{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.wrong_attributes import Fields
-from ..dispatcher.printing import escape
+from ..dispatcher.printing import TABLE, escape
 from ..errors import OpCheckError, did_you_mean
 from .child_process import portable
 
@@ -140,7 +140,7 @@ class Report(Fields, Mapping[str, "str | OpCheckError"]):
     def _repr_html_(self) -> str:
         cells = "".join(f"<tr><td>{name}</td><td>{word}</td><td>{escape(said)}</td></tr>" for name, word, said in self.rows)
         advice = "".join(f"<tr><td>advice</td><td></td><td>{escape(text)}</td></tr>" for text in self.advice)
-        return f"<table><caption>opcheck {escape(f'{self.operator}({self.sample})')}</caption>{cells}{advice}</table>"
+        return f"{TABLE}<caption>opcheck {escape(f'{self.operator}({self.sample})')}</caption>{cells}{advice}</table>"
 
 
 def _some(count: int) -> str:
