@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, update_wrapper
 from threading import RLock
 from types import MethodType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -366,6 +366,34 @@ def said(error: Exception) -> str:
     return f"{line}: {text}"
 
 
+@overload
+def compile(  # noqa: A001  torch's name
+    f: Callable[..., Any],
+    *,
+    fullgraph: bool = False,
+    dynamic: bool = False,
+    mode: str | None = None,
+    backend: str | Backend | None = None,
+    static_argnames: str | Iterable[str] = (),
+    captured: Captured = "inputs",
+    verify: int = 0,
+    cache_dir: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> Any: ...
+@overload
+def compile(  # noqa: A001  torch's name
+    f: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool = False,
+    mode: str | None = None,
+    backend: str | Backend | None = None,
+    static_argnames: str | Iterable[str] = (),
+    captured: Captured = "inputs",
+    verify: int = 0,
+    cache_dir: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> Callable[[Callable[..., Any]], Any]: ...
 @clear
 def compile(  # noqa: A001  torch's name
     f: Callable[..., Any] | None = None,

@@ -29,6 +29,9 @@ class _Lazy(Protocol):  # Dask's arrays, and DataArrays
     def compute(self) -> Any: ...
 
 _Taken: TypeAlias = Tensor | np.generic | _OfTorch | _OfJax | _Lazy  # a NumPy scalar is a 0-d array
+_SetupContext: TypeAlias = (  # (ctx, inputs, output); with keyword-only arguments (ctx, inputs, keyword_only_inputs, output)
+    Callable[[Any, tuple[Any, ...], Any], object] | Callable[[Any, tuple[Any, ...], dict[str, Any], Any], object]
+)
 
 @final
 class OpOverload(Generic[_P, _R]):
@@ -116,7 +119,7 @@ class OpOverload(Generic[_P, _R]):
         backward: _F,
         /,
         *,
-        setup_context: Callable[[Any, tuple[Any, ...], Any], object] | None = None,
+        setup_context: _SetupContext | None = None,
         batched: bool = False,
         opaque: bool | None = None,
         linear: bool | str | Sequence[str] = False,
@@ -127,7 +130,7 @@ class OpOverload(Generic[_P, _R]):
         backward: None = None,
         /,
         *,
-        setup_context: Callable[[Any, tuple[Any, ...], Any], object] | None = None,
+        setup_context: _SetupContext | None = None,
         batched: bool = False,
         opaque: bool | None = None,
     ) -> Callable[[_F], _F]: ...

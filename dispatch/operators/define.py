@@ -177,6 +177,10 @@ def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None =
     return func
 
 
+@overload
+def impl_abstract(qualname: OpOverload | str, func: F, *, lib: Library | None = None) -> F: ...
+@overload
+def impl_abstract(qualname: OpOverload | str, func: None = None, *, lib: Library | None = None) -> Callable[[F], F]: ...
 @clear
 def impl_abstract(qualname: OpOverload | str, func: Function | None = None, *, lib: Library | None = None) -> Any:
     """Register a fake rule: the old name of `register_fake`, which torch keeps too. It warns.

@@ -4,7 +4,7 @@ It has more than 350 lines because the docstrings are whole: `help(op.register_f
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
@@ -17,6 +17,7 @@ from .namespaces import Operator
 from .registry import find
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
@@ -63,6 +64,18 @@ def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: An
     return given[-1]
 
 
+@overload
+def register_kernel(
+    op: OpOverload | str, device_types: str | Sequence[str] | None, func: F, /, *, lib: Keeper | None = None
+) -> F: ...
+@overload
+def register_kernel(
+    op: OpOverload | str, device_types: str | Sequence[str] | None, func: None = None, /, *, lib: Keeper | None = None
+) -> Callable[[F], F]: ...
+@overload
+def register_kernel(
+    op: OpOverload | str, device_types: str | Sequence[str], /, *, cfunc: Any, workers: int = 1, lib: Keeper | None = None
+) -> None: ...
 @holding("device_types")
 def register_kernel(
     op: OpOverload | str,
@@ -123,6 +136,12 @@ def register_kernel(
     return _attach("kernel", op, lib, func, device_types, workers=workers)
 
 
+@overload
+def register_fake(op: OpOverload | str, func: F, /, *, lib: Keeper | None = None, allow_override: bool = True) -> F: ...
+@overload
+def register_fake(
+    op: OpOverload | str, func: None = None, /, *, lib: Keeper | None = None, allow_override: bool = True
+) -> Callable[[F], F]: ...
 @holding("allow_override")
 def register_fake(
     op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None, allow_override: bool = True
@@ -179,6 +198,45 @@ def register_fake(
     return _attach("fake", op, lib, func)
 
 
+@overload
+def register_autograd(
+    op: OpOverload | str,
+    backward: F,
+    /,
+    *,
+    setup_context: Function | None = None,
+    batched: bool = False,
+    opaque: bool | None = None,
+    linear: bool | str | Sequence[str] = False,
+    lib: Keeper | None = None,
+) -> F: ...
+@overload
+def register_autograd(
+    op: OpOverload | str,
+    backward: None = None,
+    /,
+    *,
+    setup_context: Function | None = None,
+    batched: bool = False,
+    opaque: bool | None = None,
+    lib: Keeper | None = None,
+) -> Callable[[F], F]: ...
+@overload
+def register_autograd(op: OpOverload | str, /, *, linear: bool | str | Sequence[str], lib: Keeper | None = None) -> None: ...
+@overload
+def register_autograd(
+    op: OpOverload | str, /, *, elementwise: Any, opaque: bool | None = None, lib: Keeper | None = None
+) -> None: ...
+@overload
+def register_autograd(
+    op: OpOverload | str, /, *, jacobian: Function, opaque: bool | None = None, lib: Keeper | None = None
+) -> None: ...
+@overload
+def register_autograd(
+    op: OpOverload | str, /, *, implicit: tuple[Function, Function | None] | Function, lib: Keeper | None = None
+) -> None: ...
+@overload
+def register_autograd(op: OpOverload | str, /, *, finite_difference: bool | float, lib: Keeper | None = None) -> None: ...
 @clear
 def register_autograd(
     op: OpOverload | str,
@@ -286,6 +344,12 @@ def register_autograd(
     return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, opaque=opaque, **given)
 
 
+@overload
+def register_jvp(op: OpOverload | str, rule: F, /, *, opaque: bool | None = None, lib: Keeper | None = None) -> F: ...
+@overload
+def register_jvp(
+    op: OpOverload | str, rule: None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
+) -> Callable[[F], F]: ...
 @clear
 def register_jvp(
     op: OpOverload | str, rule: Function | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
@@ -338,6 +402,12 @@ def register_jvp(
     return _attach("jvp", op, lib, rule, opaque=opaque)
 
 
+@overload
+def register_dispatch(op: OpOverload | str, cls_or_mode: type, func: F, /, *, lib: Keeper | None = None) -> F: ...
+@overload
+def register_dispatch(
+    op: OpOverload | str, cls_or_mode: type, func: None = None, /, *, lib: Keeper | None = None
+) -> Callable[[F], F]: ...
 @clear
 def register_dispatch(
     op: OpOverload | str, cls_or_mode: type, func: Function | None = None, /, *, lib: Keeper | None = None
@@ -383,6 +453,14 @@ def register_dispatch(
     return _attach("dispatch", op, lib, func, cls_or_mode)
 
 
+@overload
+def register_vmap(op: OpOverload | str, func: F, /, *, opaque: bool | None = None, lib: Keeper | None = None) -> F: ...
+@overload
+def register_vmap(op: OpOverload | str, func: str, /, *, lib: Keeper | None = None) -> str: ...
+@overload
+def register_vmap(
+    op: OpOverload | str, func: None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
+) -> Callable[[F], F]: ...
 @clear
 def register_vmap(
     op: OpOverload | str, func: Function | str | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None

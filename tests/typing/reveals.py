@@ -158,3 +158,59 @@ def constant(x: Array) -> Array:
 assert_type(constant(x), Array)
 with dispatch.no_grad(), dispatch.FakeTensorMode() as mode:
     assert_type(mode.from_array(x), dispatch.FakeTensor)
+
+
+# -- rules given by name, as torch.library has them -------------------------------------------------------------------------------
+
+
+@dispatch.library.register_fake("typing::scale")
+def scale_fake(x: Array, factor: float) -> Array:
+    return np.empty_like(x)
+
+
+@dispatch.library.register_kernel("typing::scale", "cuda")
+def scale_on_cuda(x: Array, factor: float) -> Array:
+    return x * factor
+
+
+@dispatch.library.register_vmap(scale)
+def scale_batch(info: Any, in_dims: Any, x: Array, factor: float) -> tuple[Array, int]:
+    return x * factor, 0
+
+
+@dispatch.library.register_jvp(scale)
+def scale_forward(tangents: Any, output: Array, x: Array, factor: float) -> Array:
+    return output
+
+
+@dispatch.library.register_autograd("typing::scale", setup_context=lambda ctx, inputs, output: None)
+def scale_backward(ctx: Any, g: Array) -> tuple[Array, None]:
+    return g, None
+
+
+@custom_op("typing::keyed", mutates_args=())
+def keyed(x: Array, *, factor: float) -> Array:
+    return x * factor
+
+
+def keeps(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, Any], output: Any) -> None:
+    ctx.factor = keyword_only_inputs["factor"]
+
+
+@keyed.register_autograd(setup_context=keeps)
+def keyed_backward(ctx: Any, g: Array) -> tuple[Array, None]:
+    return g * ctx.factor, None
+
+
+@dispatch.compile(dynamic=True)
+def compiled(x: Array) -> Array:
+    return x + 1
+
+
+assert_type(scale_fake(x, 2.0), Array)
+assert_type(scale_on_cuda(x, 2.0), Array)
+assert_type(scale_batch(None, (0,), x, 2.0), tuple[Array, int])
+assert_type(scale_forward((x,), x, x, 2.0), Array)
+assert_type(scale_backward(None, x), tuple[Array, None])
+assert_type(keyed_backward(None, x), tuple[Array, None])
+assert_type(dispatch.register_autograd(scale, elementwise=1.0), None)
