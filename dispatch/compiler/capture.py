@@ -126,11 +126,15 @@ def walked(
     for x in given.values:
         reached.floats.pop(id(x), None)  # one object, that may be two another time
     for x in leaves((args, keywords)):
+        if type(x) is complex:  # it reads the float that stands behind it unseen
+            reached.decides, reached.floats = True, {}
         if isinstance(x, np.generic):
             reached.arrays.pop(id(x), None)
     if reached.tells_apart:
         args, keywords = as_given
         given = Given(args, keywords, argument_names(f, args, keywords), options.static, floats=False, exact=True)
+        if given.refused:  # one container in two places: `with_own_floats` has made two
+            raise TracingError(f"{given.refused}.")
     elif reached.decides:
         given = Given(args, keywords, names, options.static, floats=False)
     if given.containers & reached.seen.keys():
@@ -262,14 +266,14 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     if not given.wrapped:  # else a gradient would be summed in another order
         quiet = _make_smaller(graph, options)
     decided = tuple([i for i in floats if numbers[i].used or not SEEN_BY_NUMPY])
-    return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places, unread)
+    return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places, unread, reached.catches)
 
 
-def _with_stores(traced: FunctionGraph, places: list[Place], unread: set[At]) -> FunctionGraph:
-    if places and not traced.repeatable:
+def _with_stores(traced: FunctionGraph, places: list[Place], unread: set[At], catches: bool) -> FunctionGraph:
+    if (places or catches) and not traced.repeatable:
+        does, only = (f"stores {places[0].path}", "stores at its end") if places else ("may catch an exception", "catches none")
         raise TracingError(
-            f"it stores {places[0].path}, and a write to an array or a custom operator comes before what may raise: a graph "
-            "stores at its end."
+            f"it {does}, and a write to an array or a custom operator comes before what may raise: a graph {only}."
         )
     return traced._replace(stores=tuple(places), unread=frozenset(unread))
 

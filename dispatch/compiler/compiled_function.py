@@ -39,7 +39,7 @@ from .capture import Captured, FunctionGraph, Options, Walked, capture_graph, wa
 from .conditions import Caller, Conditions, can_write, watched_by_mode
 from .dynamic_shapes import dynamic_program, fits, open_layout
 from .entry_files import EntryFiles, Key, entry_text, head_of, key_of
-from .error_states import has_blocks, put_back
+from .error_states import has_blocks, put_back, undoing
 from .explained import Explained, described
 from .fingerprint import Unkeyed
 from .generators import drawing, generators_in
@@ -263,6 +263,8 @@ class Compiled(Attributes, Caller):
             if type(replayed) is Program:
                 replayed.workers = self._workers
         run = put_back(traced.graph, drawing(traced.graph, run))
+        if traced.repeatable:
+            run = undoing(traced.graph, traced.written, run)
         return Entry(call, traced.conditions, traced, storing(run, traced.stores))
 
     def _warn(self, reason: str) -> None:

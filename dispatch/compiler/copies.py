@@ -16,6 +16,7 @@ import dataclasses
 import enum
 import functools
 import gc
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -283,7 +284,10 @@ class Copies:
         if cls is collections.defaultdict:
             return self._filled(x, collections.defaultdict(self.copy(x.default_factory)), "a dict")
         if cls is set:
-            return self._watched(tuple, self._put(x, set(x)), "a set") if set(x) is not x else x
+            new = self._put(x, set(x))
+            if not all(map(operator.is_, new, x)):  # by the size that it once had
+                raise TracingError("it refers to a set that a copy has in another order. Write sorted(values), or a list.")
+            return self._watched(tuple, new, "a set")
         if cls is types.SimpleNamespace:
             new = self._put(x, _Namespace())
             for k in self.reached.attributes(vars(x)):

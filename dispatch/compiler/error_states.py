@@ -2,11 +2,13 @@
 
 They keep their place among the other calls: an operator with an effect is neither dropped nor moved, and a graph that has one
 is not made smaller, since two equal calls may be told to do otherwise about what they find. What a block has set is put back
-where a call of the graph raises.
+where a call of the graph raises; so is what the graph has written, since any call may raise then.
 """
 
 import threading
+import warnings
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from ..layers.trace import TRACE
 from ..operators.registry import add, build, note_own_rules
 from ..schema.schema import Schema
 from ..schema.tags import Tag
+from .reached import loud
 
 KINDS = ("divide", "over", "under", "invalid")
 
@@ -112,3 +115,32 @@ def put_back(graph: Graph, run: Callable[..., Any]) -> Callable[..., Any]:
                 _leave()
 
     return guarded
+
+
+def undoing(graph: Graph, written: tuple[int, ...], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs a graph and puts back what it has written to its inputs, by number, where a call is told to raise.
+
+    A ufunc raises then after it has written, and the function itself, which is called next, would write once more.
+    """
+    if not written:
+        return run
+    always = has_blocks(graph)
+
+    @wraps(run)  # which may say what pieces it has
+    def guarded(*values: Any) -> Any:
+        if not always and not told_to_raise():
+            return run(*values)
+        before = [values[i].copy("K") for i in written]
+        try:
+            return run(*values)
+        except BaseException:
+            for i, x in zip(written, before, strict=True):
+                values[i][...] = x
+            raise
+
+    return guarded
+
+
+def told_to_raise() -> bool:
+    """Whether a floating-point error may be an exception: by what NumPy is told, or by a filter of warnings."""
+    return loud(np) != (False,) or any([x[0] == "error" for x in warnings.filters])

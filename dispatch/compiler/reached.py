@@ -15,6 +15,7 @@ import dis
 import enum
 import functools
 import gc
+import inspect
 import math
 import sys
 import types
@@ -37,6 +38,7 @@ from .trusted import (
     DEFAULT_RNG,
     PACKAGE,
     REFUSED_ATTRIBUTES,
+    WRITE_FILES,
     dtype_text,
     is_listed,
     is_listed_class,
@@ -126,7 +128,8 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     puts: set[str] = set()
     loads: set[str] = set()
     before = ""  # the global that was loaded just before
-    decides, refused, catches, tells_apart, writes, sets = False, "", False, False, False, False
+    decides, catches, tells_apart, writes, sets = False, False, False, False, False
+    refused = "is asynchronous" if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR) else ""
     constant = False  # whether None, True or the like was loaded just before
     generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
@@ -158,8 +161,6 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             refused = "makes a class"
         elif name == "MATCH_CLASS":
             refused = "matches by class, and a traced value has a class of its own; write isinstance"
-        elif name in ("GET_AWAITABLE", "ASYNC_GEN_WRAP", "SEND") and code.co_flags & 0x280:
-            refused = "is asynchronous"
     for x in code.co_consts:
         if isinstance(x, types.CodeType):
             inner = names_in(x)
@@ -174,6 +175,8 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             puts |= inner.puts
             loads |= inner.loads
             refused = refused or inner.refused
+        elif type(x) in (complex, tuple, frozenset):
+            decides |= has_complex(x)
         elif isinstance(x, str):
             decides |= "%" in x
             writes |= "%" in x
@@ -181,6 +184,11 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     names = [frozenset(part) for part in found.values()]
     also = frozenset(taken), frozenset(puts), frozenset(loads)
     return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets, *also)
+
+
+def has_complex(x: Any) -> bool:
+    """Whether a constant is or holds a complex number, which reads the float that stands behind it unseen: `1j * rate`."""
+    return type(x) is complex or (type(x) in (tuple, frozenset) and any(map(has_complex, x)))
 
 
 class Reached:
@@ -248,6 +256,8 @@ class Reached:
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
         if strange:
             self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
+        if files := sorted((self.names & WRITE_FILES) - self._owned):
+            self._refuse(f"it names .{files[0]}, by which an array writes a file")
         bound = sorted((self._taken & METHODS_IN_C) - self._owned - self._put) if self.writes or self.sets else []
         if bound:
             self._refuse(
@@ -283,6 +293,8 @@ class Reached:
         if is_plain(x):
             if cls is str:
                 self.texts.add(x)
+            elif cls is complex:
+                self.decides = True
             elif cls is slice:
                 self._unbound |= {id(x.start), id(x.stop), id(x.step)}
             elif isinstance(x, np.number):
@@ -322,6 +334,7 @@ class Reached:
             types.GetSetDescriptorType,
         ):
             self.decides = True
+            self.tells_apart |= x.__objclass__ is object
             if not is_listed_class(x.__objclass__):
                 self._refuse(f"it refers to {path}, of the {x.__objclass__.__name__} in {x.__objclass__.__module__}")
         elif isinstance(x, types.ModuleType):
@@ -440,7 +453,7 @@ class Reached:
             self._refuse(f"{path} names {min(strange)}, which leads to what nobody compares")
         self.decides |= code.decides
         self.catches |= code.catches
-        self.tells_apart |= code.tells_apart
+        self.tells_apart |= code.tells_apart or bool({"__eq__", "__ne__"} & code.attributes)  # object's own do, too
         if code.writes or (TEXTS | WRITING) & code.attributes:
             self._printed()
         self.sets |= code.sets
@@ -462,12 +475,8 @@ class Reached:
         self.seen[id(known)] = known
         for name in sorted(code.globals):
             self._global(known, name)
-        for name in sorted(code.imports):
-            imported = sys.modules.get(name)
-            if imported is None or not is_listed(name):
-                self._refuse(f"{path} imports {name} when it runs; import it at the top of the module")
-            self._note(ITEM, sys.modules, name, imported, f"sys.modules[{name!r}]")
-            self.visit(imported, name)
+        if code.imports:
+            self._imports(code.imports, path)
         self._cells(f, path)
         self.texts |= {x for x in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()) if type(x) is str}
         for i, value in enumerate(f.__defaults__ or ()):
@@ -476,6 +485,18 @@ class Reached:
             self.visit(f.__defaults__, f"{path}.__defaults__")
         if f.__kwdefaults__ is not None:
             self.visit(f.__kwdefaults__, f"{path}.__kwdefaults__")
+
+    def _imports(self, names: frozenset[str], path: str) -> None:
+        """What a function imports when it runs."""
+        self._note(ITEM, BUILTINS, "__import__", BUILTINS["__import__"], "__import__")
+        if type(BUILTINS["__import__"]) is not types.BuiltinFunctionType:
+            self._refuse(f"{path} imports when it runs, by an __import__ of yours; import at the top of the module")
+        for name in sorted(names):
+            imported = sys.modules.get(name)
+            if imported is None or not is_listed(name):
+                self._refuse(f"{path} imports {name} when it runs; import it at the top of the module")
+            self._note(ITEM, sys.modules, name, imported, f"sys.modules[{name!r}]")
+            self.visit(imported, name)
 
     def _texts_of(self, f: types.FunctionType, path: str) -> None:
         """What a function is called and what it says of itself, where code asks."""
@@ -756,6 +777,7 @@ class Reached:
         if name in WRITING:
             self._printed()
         self.sets |= name in ("set", "frozenset")
+        self.tells_apart |= name in ("is_", "is_not")
         self.fields |= (module, name) == ("dataclasses", "fields")
         if module.partition(".")[0] in ("math", "cmath") or name in ("complex128", "complex64", "clongdouble"):
             self.decides = True

@@ -30,7 +30,7 @@ REFUSED_BUILTINS = frozenset(
 REFUSED_NUMPY = frozenset(
     "seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
     "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
-    "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
+    "set_default_printstyle savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
     "frompyfunc nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
     "may_share_memory shares_memory byte_bounds as_strided testing ctypeslib f2py show_config show_runtime info test "
     "get_include isscalar iterable asarray_chkfinite vectorize poly1d ma matrix bmat recarray rec char chararray".split()
@@ -41,6 +41,8 @@ ARRAYS_OWN = frozenset(
     "flags base ctypes strides setflags metadata __array_interface__ __array_struct__ __array_priority__ data "  # of an array
     "value level rank key family detach read_only".split()  # of a traced value
 )
+
+WRITE_FILES = frozenset({"dump", "tofile"})  # methods of an array that the code has made, say
 
 # Attributes that lead to what was not read.
 REFUSED_ATTRIBUTES = frozenset(

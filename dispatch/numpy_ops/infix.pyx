@@ -16,6 +16,7 @@ from ..core.arrays cimport is_exact
 from ..core.tensor cimport Wrapped
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, TracingError, kind_of
+from ..layers.trace.number import TracedNumber, plain
 from ..operators.views import is_number
 from .row_arguments import are_numbers, as_value
 
@@ -159,17 +160,13 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
     return infix
 
 
-def power(infixed not None, dict others not None):
-    """`x ** y`, where x is a Tensor. NumPy runs other ufuncs for some numbers, and these round otherwise than `np.power` does.
-
-    `others` has their rows, and the dtypes of which they give other bits, by type and value of the number.
-    """
-
+def power(infixed not None, dict others not None, str by_value not None):
+    """`x ** y`: `others` has, by type and value of y, the row of NumPy's ufunc, and the dtypes of which it gives other bits."""
     def power(self, other):
-        if (type(other) is int or type(other) is float) and (type(other), other) in others:
-            row, dtypes = others[type(other), other]
-            if self.dtype.char in dtypes and not (self.shape == () and is_number(self)):
-                return row(self)
+        other = plain(other) if type(other) is TracedNumber and self.dtype.char in by_value else other
+        row, dtypes = others.get((type(other), other), (None, "")) if type(other) is int or type(other) is float else (None, "")
+        if row is not None and self.dtype.char in dtypes and not (self.shape == () and is_number(self)):
+            return row(self)
         return infixed(self, other)
     return power
 

@@ -341,6 +341,7 @@ _INFIX = {name: infix(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.it
 _INFIX["pow"] = power(
     _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
+    by_value="eFDG",  # of these a float that is an input of a graph is one whose value decides
 )
 
 

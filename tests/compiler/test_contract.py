@@ -12,6 +12,7 @@ import enum
 import functools
 import itertools
 import math
+import operator
 import sys
 import threading
 import types
@@ -1343,3 +1344,156 @@ def test_an_integer_that_changes_between_calls_is_said():
     said = "an integer that changes from call to call; pass it as an argument, as an array, to have one trace"
     lines = [line for line in str(f.explain()).splitlines() if said in line]
     assert [line.split(" alone,")[0] for line in lines] == ["    for held, 'n' = 2", "    for held, 'n' = 3"]
+
+
+# -- what reads more than a value says ----------------------------------------------------------------------------------------------
+
+
+def test_a_set_is_read_in_the_order_that_the_function_reads_it():
+    """A set that has grown keeps the size of its table; a copy has a table of its own size, and another order."""
+    grown, made = set(), {4, 3, 2, 1, 16}
+    for k in (16, 1, 2, 3, 4):
+        grown.add(k)
+    assert list(grown) != list(set(grown))
+    held = types.SimpleNamespace(values=grown)
+
+    def f(a):
+        for k in held.values:
+            a = a * 2 + k
+        return a
+
+    compiled = dispatch.compile(f)
+    with pytest.warns(PerformanceWarning, match="refers to a set that a copy has in another order. Write sorted"):
+        assert same(compiled(x), f(x))
+    held.values = made
+    for _ in range(2):
+        assert same(compiled(x), f(x))
+    held.values = grown
+    assert same(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("ask", ["operator.is_(a, b)", "not operator.is_not(a, b)", "all(map(operator.is_, [a], [b]))", "object.__eq__(a, b) is True", "same(a, b) is True"])
+@pytest.mark.parametrize(("first", "second"), [((1, 2), tuple([1, 2])), (2.5, float("2.5")), ("a b", "".join(["a", " b"]))])  # noqa: C409  another tuple
+def test_who_asks_whether_two_values_are_one_object_is_told(ask, first, second):
+    scope = {"operator": operator, "same": object.__eq__, "a": first, "b": first, "all": all, "map": map}
+    f = eval(f"lambda v: v * 2 if {ask} else v", scope)
+    compiled = dispatch.compile(f)
+    for b in (first, second, first):
+        scope["b"] = b
+        assert same(compiled(x), f(x))
+
+
+def test_what_import_means_is_compared(monkeypatch):
+    def f(a):
+        import math
+
+        return a * math.trunc(2.5)
+
+    compiled = dispatch.compile(f)
+    assert same(compiled(x), x * 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.__import__", lambda *_: types.SimpleNamespace(trunc=lambda _: 7))
+        with pytest.warns(PerformanceWarning, match="imports when it runs, by an __import__ of yours; import at the top"):
+            found = compiled(x)
+    assert same(found, x * 7)
+    assert same(compiled(x), x * 2)
+
+
+def test_a_coroutine_is_not_made_for_a_trace():
+    async def f(a):
+        return a * 2
+
+    with pytest.warns(PerformanceWarning, match="f is asynchronous"):  # and not that one was never awaited, which is an error here
+        waiting = dispatch.compile(f)(x)
+    with pytest.raises(StopIteration) as done:
+        waiting.send(None)
+    assert same(done.value.value, x * 2)
+
+
+@pytest.mark.parametrize("read", ["a * (1j * k)", "(c - k) * a", "a * (z / k)", "(c == k) * a", "a * (c ** k)", "(1j, [c + k, a])"])
+@pytest.mark.parametrize("given", [False, True], ids=["captured", "given"])
+def test_a_float_behind_a_complex_is_read(read, given):
+    """Python's complex takes a float's value and asks it nothing."""
+    scope = {"k": 0.5, "c": 0.5 + 0j}
+    f = eval(f"lambda a, z, k: {read}" if given else f"lambda a, z: {read}", scope)
+    compiled = dispatch.compile(f)
+    for k in (0.5, 2.0, 0.0, 0.5, -3.0):
+        scope["k"] = k
+        outcomes = []
+        for g in (compiled, f):
+            try:
+                outcomes.append(g(x, 2j, k) if given else g(x, 2j))
+            except ArithmeticError as error:
+                outcomes.append(str(error))
+        assert same(*outcomes)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("text", ["a ** k", "a ** (k * 1)", "a[0] ** k"])
+def test_a_power_that_is_an_input_is_rounded_as_numpy_rounds_its_value(dtype, text):
+    """Of some dtypes `a ** 0.5` is np.sqrt, which rounds otherwise than np.power."""
+    held = np.linspace(0.1, 9, 50).astype(dtype)
+    held[:2] = 0.0, -0.0
+    scope = {"k": 3.0}
+    f = eval(f"lambda a: {text}", scope)
+    compiled = dispatch.compile(f, fullgraph=True)
+    for k in (3.0, 0.5, 2.0, 1.5):
+        scope["k"] = k
+        assert same(compiled(held), f(held))
+
+
+def test_an_exception_of_a_custom_operator_is_caught():
+    def kernel(a):
+        if a.sum() > 100:
+            raise ValueError("too large")
+        return a.copy()
+
+    checked, held = define("(Tensor a) -> Tensor", kernel, fake=np.empty_like), np.zeros(1)
+
+    def that_catches(a):
+        try:
+            return checked(a)
+        except ValueError:
+            return a * 0
+
+    def that_ends(a):
+        try:
+            return checked(a)
+        finally:
+            held[0] += 1
+
+    said = "it may catch an exception, and a write to an array or a custom operator comes before what may raise: a graph catches none"
+    compiled = dispatch.compile(that_catches)
+    with pytest.warns(PerformanceWarning, match=said):
+        assert same(compiled(x), x)
+    assert same(compiled(x * 99), x * 0)
+    ended = dispatch.compile(that_ends)
+    with pytest.warns(PerformanceWarning, match=said):
+        ended(x)
+    with pytest.raises(ValueError, match="too large"):
+        ended(x * 99)
+    assert held[0] == 2
+
+
+@pytest.mark.parametrize("ask", [lambda a, b: a is b, lambda a, b: a[0] is b[0]], ids=["the lists", "what is in them"])
+def test_whether_two_containers_are_one_is_part_of_the_kind_of_call(ask):
+    f = dispatch.compile(lambda a, b: (ask(a, b), a[0] + b[0]))
+    one = [x]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerformanceWarning)
+        for a, b in ((one, one), ([x], [x]), (one, one), ([x], [x.copy()])):
+            assert f(a, b)[0] == ask(a, b)
+
+
+@pytest.mark.parametrize("write", ["dump", "tofile"])
+def test_a_file_is_written_in_each_call(write, tmp_path):
+    path = tmp_path / "made"
+    f = dispatch.compile(eval(f"lambda a: (np.arange(3.0).{write}(path), a + 1)[1]", {"np": np, "path": str(path)}))
+    with pytest.warns(PerformanceWarning, match=rf"it names \.{write}, by which an array writes a file"):
+        f(x)
+    for _ in range(2):
+        path.unlink()
+        f(x)
+        assert path.exists()
+    with pytest.raises(TracingError, match="set_default_printstyle, whose result depends on more than its arguments"):
+        dispatch.compile(lambda a: (np.polynomial.set_default_printstyle("unicode"), a)[1], fullgraph=True)(x)

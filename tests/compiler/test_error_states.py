@@ -162,3 +162,65 @@ def test_what_a_block_cannot_be_asked():
     assert "np.errstate is asked to call, print or log, which a graph would leave out. Ask for 'ignore', 'warn' or 'raise'." in said(calls)
     assert "np.errstate is used in the body of a loop or branch, a graph of its own. Put it around the loop." in said(loops)
     assert "np.errstate is used as a decorator while it is traced. Write a with block." in said(decorates)
+
+
+# -- what a graph has written where it is told to raise -------------------------------------------------------------------------------
+
+
+class Momentum:
+    def __init__(self):
+        self.m, self.v = np.zeros(3), np.zeros(3)
+
+    def update(self, w, g):
+        self.m *= 0.9
+        self.m += g
+        self.v += g * g
+        w -= self.m / np.sqrt(self.v)
+        w *= 2
+
+
+@pytest.mark.parametrize("told", ["a filter", "np.errstate"])
+def test_what_a_graph_has_written_where_it_raises_is_not_written_twice(told):
+    """A ufunc raises after it has written; then the function itself is called."""
+
+    def run(wrap):
+        model, w = Momentum(), np.ones(3)
+        update = wrap(model.update)
+        seen = []
+        for g in (x, x * 0, x * 0, x):
+            with warnings.catch_warnings(), np.errstate(divide="raise" if told == "np.errstate" else "warn"):
+                warnings.simplefilter("error" if told == "a filter" else "ignore", RuntimeWarning)
+                try:
+                    update(w, g)
+                except (RuntimeWarning, FloatingPointError) as error:
+                    seen.append(str(error))
+            seen += [w.tolist(), model.m.tolist(), model.v.tolist()]
+            if not g.any():
+                model.v[:] = 0
+        return seen
+
+    compiled = []
+    expected = run(lambda f: f)
+    assert "divide by zero encountered in divide" in expected
+    assert run(lambda f: compiled.append(dispatch.compile(f, fullgraph=True)) or compiled[0]) == expected
+
+
+def test_what_a_graph_has_written_in_a_block_that_raises_is_not_written_twice():
+    def f(a):
+        a += 1
+        with np.errstate(divide="raise"):
+            b = 1 / (a - 1)
+        a *= 2
+        return b
+
+    compiled = dispatch.compile(f, fullgraph=True)
+    for value in (1.0, 0.0, 2.0):
+        found, expected = np.full(3, value), np.full(3, value)
+        outcomes = []
+        for run, a in ((compiled, found), (f, expected)):
+            try:
+                outcomes.append(run(a).tolist())
+            except FloatingPointError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+        assert found.tolist() == expected.tolist()
