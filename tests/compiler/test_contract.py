@@ -1373,7 +1373,7 @@ def test_a_set_is_read_in_the_order_that_the_function_reads_it():
 
 
 @pytest.mark.parametrize("ask", ["operator.is_(a, b)", "not operator.is_not(a, b)", "all(map(operator.is_, [a], [b]))", "object.__eq__(a, b) is True", "same(a, b) is True"])
-@pytest.mark.parametrize(("first", "second"), [((1, 2), tuple([1, 2])), (2.5, float("2.5")), ("a b", "".join(["a", " b"]))])  # noqa: C409  another tuple
+@pytest.mark.parametrize(("first", "second"), [((1, 2), tuple([1, 2])), (2.5, float("2.5")), ("a b", "a b."[:3])])  # noqa: C409  another tuple
 def test_who_asks_whether_two_values_are_one_object_is_told(ask, first, second):
     scope = {"operator": operator, "same": object.__eq__, "a": first, "b": first, "all": all, "map": map}
     f = eval(f"lambda v: v * 2 if {ask} else v", scope)
