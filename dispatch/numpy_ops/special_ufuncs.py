@@ -48,6 +48,7 @@ from .pointwise import (
     maximum,
     minimum,
     multiply,
+    nan_where_nan,
     negative,
     not_equal,
     one_for_zero,
@@ -130,11 +131,13 @@ def deviance(k: Any, mean: Any) -> Any:
     return multiply(k, subtract(divide(subtract(mean, k), k), log_ratio(mean, k)))
 
 
+FARTHEST = 1e30  # in place of inf, of which a difference would be nan
 LARGE = 16.0  # beyond it Stirling's series has all digits, and logarithms of gamma functions would cancel
 
 
 def gamma_density(a: Any, x: Any) -> Any:
     """Return the derivative of the lower incomplete gamma function P(a, x) by x, DLMF 8.8.13; of a large a by the distance of x from it."""
+    x = minimum(where(less(x, 0), np.nan, x), FARTHEST)
     large = less(LARGE, down(a))
     k, at = where(large, down(a), LARGE), where(large, x, LARGE)
     far = divide(exp(negative(add(deviance(k, at), stirling(k)))), sqrt(multiply(k, 2 * pi)))
@@ -143,6 +146,7 @@ def gamma_density(a: Any, x: Any) -> Any:
 
 def beta_density(a: Any, b: Any, x: Any) -> Any:
     """Return the derivative of the incomplete beta function I_x(a, b) by x, DLMF 8.17.1; of large a and b by the distance from the mean."""
+    x = where(less(0.5, absolute(subtract(x, 0.5))), np.nan, x)
     large = less(LARGE, down(minimum(a, b)))
     p, q, at = where(large, down(a), LARGE), where(large, down(b), LARGE), where(large, x, 0.5)
     n = add(p, q)
@@ -391,6 +395,18 @@ def total(f: str, v: Any, z: Any) -> Any:
     return half(add(op(down(v), z), op(up(v), z)))
 
 
+def scaled(v: Any, x: Any, out: Any, side: Any, near: Any) -> Any:
+    """Return the derivative of exp(-|x|) I_v(x), of the side that is the sign of x, or of exp(x) K_v(x), of side -1.
+
+    Far out what is near, a difference, cancels, and the logarithmic derivative of the series in 1 / x is left, DLMF 10.40.1 and 10.40.2.
+    """
+    part = half(subtract(square(v), 0.25))
+    far = less(multiply(up(square(v)), 1e4), absolute(x))
+    r = reciprocal(where(far, x, 1))
+    slope = multiply(r, subtract(multiply(multiply(r, part), add(side, r)), 0.5))
+    return where(far, multiply(out, slope), near)
+
+
 def ellipse_phi(phi: Any, m: Any) -> Any:
     """Return the integrand of E at its end."""
     return sqrt(subtract(1, multiply(m, square(sin(phi)))))
@@ -415,9 +431,21 @@ def carlson(x: Any, y: Any, z: Any) -> Any:
     return divide(sp.elliprd(x, y, z), -6)
 
 
+def exprel_slope(x: Any) -> Any:
+    """Return the derivative of (exp(x) - 1) / x, which is that of the Box-Cox transform of e by its power."""
+    return box_cox_power(1.0, x)
+
+
 def box_cox_power(logarithm: Any, p: Any) -> Any:
-    """Return the derivative by p of the Box-Cox transform (exp(p log x) - 1) / p, which is log(x) times exprel(p log x)."""
-    return multiply(square(logarithm), half(sp.hyp1f1(2.0, 3.0, multiply(p, logarithm))))
+    """Return the derivative by p of the Box-Cox transform (exp(p log x) - 1) / p, which is log(x) times exprel(p log x).
+
+    Of a small p log x it is that of exprel, DLMF 13.6.2; SciPy's 1F1 does not end for an infinite one.
+    """
+    x = multiply(p, logarithm)
+    small = less(absolute(x), 1)
+    near, far = where(small, x, 0), maximum(where(small, 1, x), -FARTHEST)
+    quotient = divide(up(multiply(down(far), exp(far))), square(where(small, 1, p)))
+    return where(small, multiply(square(where(small, logarithm, 1)), half(sp.hyp1f1(2.0, 3.0, near))), quotient)
 
 
 def box_cox_inverse(y: Any, p: Any, out: Any) -> Any:
@@ -452,7 +480,7 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     # gamma
     "gamma":         (lambda x, out: multiply(out, sp.psi(x)),),
     "gammaln":       (lambda x: sp.psi(x),),
-    "loggamma":      (lambda x: sp.psi(x),),
+    "loggamma":      (lambda x, out: nan_where_nan(out, sp.psi(x)),),
     "gammasgn":      (0,),
     "rgamma":        (lambda x, out: rgamma_slope(x, out),),
     "psi":           (lambda x: trigamma(x),),
@@ -497,13 +525,13 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "kl_div":        (lambda x, y: log_ratio(x, y), lambda x, y: divide(subtract(y, x), y)),
     "huber":         (lambda x, y: maximum(subtract(absolute(y), x), 0), lambda x, y: ops.np.clip(y, negative(x), x)),
     "pseudo_huber":  (lambda x, y: pseudo_huber(x, y), lambda x, y: divide(y, huber_root(x, y))),
-    "boxcox":        (lambda x, y: power(x, down(y)), lambda x, y: box_cox_power(log(x), y)),
-    "boxcox1p":      (lambda x, y: power(up(x), down(y)), lambda x, y: box_cox_power(log1p(x), y)),
-    "inv_boxcox":    (lambda y, out: power(out, subtract(1, y)), lambda x, y, out: box_cox_inverse(x, y, out)),
-    "inv_boxcox1p":  (lambda y, out: power(up(out), subtract(1, y)), lambda x, y, out: box_cox_inverse(x, y, up(out))),
+    "boxcox":        (lambda x, y, out: nan_where_nan(out, power(x, down(y))), lambda x, y: box_cox_power(log(x), y)),
+    "boxcox1p":      (lambda x, y, out: nan_where_nan(out, power(up(x), down(y))), lambda x, y: box_cox_power(log1p(x), y)),
+    "inv_boxcox":    (lambda y, out: nan_where_nan(out, power(out, subtract(1, y))), lambda x, y, out: box_cox_inverse(x, y, out)),
+    "inv_boxcox1p":  (lambda y, out: nan_where_nan(out, power(up(out), subtract(1, y))), lambda x, y, out: box_cox_inverse(x, y, up(out))),
 
     # exponential and trigonometric
-    "exprel":        (lambda x: half(sp.hyp1f1(2.0, 3.0, x)),),
+    "exprel":        (lambda x: exprel_slope(x),),
     "expm1":         (lambda x: exp(x),),
     "exp2":          (lambda out: multiply(out, log_of(2)),),
     "exp10":         (lambda out: multiply(out, log_of(10)),),
@@ -534,18 +562,18 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "y0":            (lambda x: negative(sp.y1(x)),),
     "y1":            (lambda x: half(subtract(sp.y0(x), sp.yv(2, x))),),
     "iv":            (None, lambda x, y: total("iv", x, y)),
-    "ive":           (None, lambda x, y, out: subtract(total("ive", x, real("ive", y)), multiply(sign(y), out))),
+    "ive":           (None, lambda x, y, out: scaled(x, y, out, sign(y), subtract(total("ive", x, real("ive", y)), multiply(sign(y), out)))),
     "i0":            (lambda x: sp.i1(x),),
-    "i0e":           (lambda x, out: subtract(sp.i1e(x), multiply(sign(x), out)),),
+    "i0e":           (lambda x, out: scaled(0.0, x, out, sign(x), subtract(sp.i1e(x), multiply(sign(x), out))),),
     "i1":            (lambda x: half(add(sp.i0(x), sp.iv(2, x))),),
-    "i1e":           (lambda x, out: subtract(half(add(sp.i0e(x), sp.ive(2, x))), multiply(sign(x), out)),),
+    "i1e":           (lambda x, out: scaled(1.0, x, out, sign(x), subtract(half(add(sp.i0e(x), sp.ive(2, x))), multiply(sign(x), out))),),
     "kv":            (None, lambda x, y: negative(total("kv", x, y))),
-    "kve":           (None, lambda x, y, out: subtract(out, total("kve", x, y))),
+    "kve":           (None, lambda x, y, out: scaled(x, y, out, -1, subtract(out, total("kve", x, y)))),
     "kn":            (None, lambda x, y: negative(total("kv", whole(x), y))),
     "k0":            (lambda x: negative(sp.k1(x)),),
-    "k0e":           (lambda x, out: subtract(out, sp.k1e(x)),),
+    "k0e":           (lambda x, out: scaled(0.0, x, out, -1, subtract(out, sp.k1e(x))),),
     "k1":            (lambda x: half(negative(add(sp.k0(x), sp.kv(2, x)))),),
-    "k1e":           (lambda x, out: subtract(out, half(add(sp.k0e(x), sp.kve(2, x)))),),
+    "k1e":           (lambda x, out: scaled(1.0, x, out, -1, subtract(out, half(add(sp.k0e(x), sp.kve(2, x))))),),
     "hankel1":       (None, lambda x, y: difference("hankel1", x, y)),
     "hankel1e":      (None, lambda x, y, out: subtract(difference("hankel1e", x, y), multiply(out, 1j))),
     "hankel2":       (None, lambda x, y: difference("hankel2", x, y)),

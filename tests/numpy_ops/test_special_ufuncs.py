@@ -210,6 +210,11 @@ def digits(mp: Any) -> dict[str, tuple[Any, list[tuple[int, tuple[float, ...]]]]
         "binom": (lambda n, k: mp.gamma(n + 1) * mp.rgamma(k + 1) * mp.rgamma(n - k + 1), [(0, (2.0, 7.0)), (1, (2.0, 7.0)), (1, (5.0, -2.0)), (0, (1e8, 2.0)), (1, (6.0, 3.5))]),
         "beta": (mp.beta, [(0, (1e5, 0.125)), (1, (0.125, 1e5)), (0, (3.0, 2.0))]),
         "betaln": (lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b), [(0, (8e7, 0.85)), (0, (4e6, 2.5)), (1, (2.5, 4e6))]),
+        **{f"i{n}e": (lambda x, n=n: mp.besseli(n, x) * mp.exp(-x), [(0, (x,)) for x in (300.0, 3e8)]) for n in (0, 1)},
+        **{f"k{n}e": (lambda x, n=n: mp.besselk(n, x) * mp.exp(x), [(0, (x,)) for x in (300.0, 3e8)]) for n in (0, 1)},
+        "ive": (lambda v, x: mp.besseli(v, x) * mp.exp(-x), [(1, (2.5, x)) for x in (7e4, 8e4, 3e8)]),
+        "kve": (lambda v, x: mp.besselk(v, x) * mp.exp(x), [(1, (2.5, x)) for x in (7e4, 8e4, 3e8)]),
+        "exprel": (lambda x: mp.expm1(x) / x, [(0, (x,)) for x in (-1e6, -1.01, 0.99, 1.01, 700.0)]),
         "erfcx": (erfcx, [(0, (x,)) for x in (-2.0, 19.0, 21.0, 90.0)]),
         "dawsn": (dawson, [(0, (x,)) for x in (-19.0, -21.0, 90.0)]),
         "log_ndtr": (log_ndtr, [(0, (x,)) for x in (-3e3, -30.0, 0.0, 8.0)]),
@@ -267,6 +272,22 @@ def test_the_density_of_a_large_parameter_has_its_digits() -> None:
                 expected = float(exp(density(*[mpmath.mpf(v) for v in (*point, x)])))
             found = dispatch.grad(lambda x, point=point, name=name: FUNCTIONS[name](*point, x))(x)
             np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=f"{name}{(*point, x)}")
+
+
+@pytest.mark.parametrize(("name", "by", "point", "expected"), [
+    ("exprel", 0, (-np.inf,), 0.0), ("erfcx", 0, (np.inf,), 0.0), ("dawsn", 0, (-np.inf,), 0.0), ("log_ndtr", 0, (-np.inf,), np.inf), ("i0e", 0, (np.inf,), 0.0), ("k1e", 0, (np.inf,), 0.0),
+    ("gammainc", 1, (2.5, np.inf), 0.0), ("gammaincc", 1, (40.0, np.inf), 0.0), ("boxcox", 1, (0.0, 2.0), 0.25), ("i1e", 0, (-3e8,), None), ("ive", 1, (3.0, -3e8), None),
+    ("powm1", 0, (0.0, 0.0), 0.0), ("powm1", 1, (0.0, 2.0), 0.0),
+    # outside of where it is defined
+    ("loggamma", 0, (-0.5,), np.nan), ("gammainc", 1, (1.0, -1.0), np.nan), ("betainc", 2, (1.0, 1.0, 1.5), np.nan), ("boxcox", 0, (-2.0, 1.0), np.nan), ("boxcox1p", 0, (np.nan, 1.0), np.nan),
+])  # fmt: skip
+def test_a_derivative_at_infinity_is_the_limit_and_outside_nan(name: str, by: int, point: Any, expected: Any) -> None:
+    f = lambda x: FUNCTIONS[name](*point[:by], x, *point[by + 1 :])
+    if expected is None:  # of an odd function the slope on either side is the same
+        expected = dispatch.grad(lambda x: FUNCTIONS[name](*point[:by], x))(-point[by])
+    with np.errstate(all="ignore"):
+        np.testing.assert_equal(float(dispatch.grad(f)(point[by])) + 0.0, float(expected))
+        np.testing.assert_equal(float(dispatch.jvp(f, (point[by],), (1.0,))[1]) + 0.0, float(expected))
 
 
 def test_derivatives_of_derivatives_have_their_limits() -> None:
