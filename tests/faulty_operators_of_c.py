@@ -7,6 +7,7 @@ import ctypes
 import decimal
 import itertools
 import os
+from typing import Literal
 
 import numpy as np
 import scipy.interpolate
@@ -14,6 +15,7 @@ from faulty_operators import Faulty
 from faulty_operators import found_by as put_in
 from numpy.typing import NDArray
 
+import dispatch
 from dispatch import custom_op
 
 TABLE: list[Faulty] = []
@@ -36,6 +38,14 @@ def define(kernel, fake=None, **options):
 
 def real(*shape):
     return RANDOM.normal(size=shape)
+
+
+def tracked(x):
+    return dispatch.tensor(np.array(x), requires_grad=True)
+
+
+def save(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
 
 
 def scalar(*args):
@@ -202,6 +212,43 @@ def sets_the_digits_of_decimal_numbers(wrong):
     return define(kernel, scalar), (real(3),)
 
 
+@found_by("test_schema", STATEFUL)
+def keeps_the_table_of_its_first_length(wrong):
+    kept = []
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        n = x.shape[-1]
+        if not (wrong and kept):
+            kept[:] = [np.hanning(n + 2)[1:-1]]
+        table = kept[0]
+        return x * np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(table)), table)
+
+    return define(kernel, np.empty_like), (real(6),)
+
+
+@found_by("test_schema")
+def writes_every_result_down(wrong):
+    results = []
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        out = np.tanh(x)
+        results[: 0 if wrong else None] = [out]
+        return out
+
+    return define(kernel, np.empty_like), (real(3),)
+
+
+@found_by("test_schema")
+def turns_warnings_off_where_it_is_asked_to_be_quiet(wrong):
+    def kernel(x: np.ndarray, mode: Literal["loud", "quiet"] = "loud") -> np.ndarray:
+        if mode == "quiet" and wrong:
+            np.seterr(divide="ignore")
+        with np.errstate(divide="ignore" if mode == "quiet" else "warn"):
+            return 1 / x
+
+    return define(kernel, lambda x, mode: np.empty_like(x)), (real(3),)
+
+
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
@@ -240,6 +287,46 @@ def centres_the_batch_in_place(wrong):
         return x.copy(), 0
 
     return op, (real(5),)
+
+
+@found_by("test_vmap")
+def takes_the_batch_to_be_first_or_last(wrong):
+    op = define(lambda x: np.sort(x, -1), np.empty_like, schema="(Tensor x) -> Tensor")
+
+    @op.register_vmap
+    def _(info, in_dims, x):
+        (dim,) = in_dims
+        if not wrong or dim == x.ndim - 1:
+            x = np.moveaxis(x, dim, 0)
+        return op(x), 0
+
+    return op, (real(3, 4),)
+
+
+@found_by("test_gradients")
+def looks_at_the_sign_and_not_at_which_is_less(wrong):
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        first = x > 0 if wrong else x < y
+        return g * first, g * (1 - first)
+
+    op = define(lambda x, y: np.minimum(x, y), lambda x, y: x * y, schema="(Tensor x, Tensor y) -> Tensor")
+    op.register_autograd(backward, setup_context=save)
+    return op, (tracked([1.0, 2.0, 3.0]), tracked([1.5, 2.5, 4.0]))
+
+
+@found_by("test_gradients")
+def divides_a_product_by_its_factors(wrong):
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with np.errstate(all="ignore"):
+            if wrong:
+                return g * np.prod(x) / x
+        return g * np.stack([np.prod(x[np.arange(x.shape[0]) != i]) for i in range(x.shape[0])])
+
+    op = define(lambda x: np.asarray(np.prod(x)), lambda x: np.empty((), x.dtype), schema="(Tensor x) -> Tensor")
+    op.register_autograd(backward, setup_context=save)
+    return op, (tracked([1.5, 0.5, 2.0]),)
 
 
 # -- right ones --------------------------------------------------------------------------------------------------------

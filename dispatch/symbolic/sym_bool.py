@@ -12,8 +12,8 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 class SymBool(metaclass=Made):
     """A condition on sizes that holds for some sizes and not for others, `n > 5` say.
 
-    An `if` asks for its truth: it gets the answer for the sizes of this run, which leaves a guard. It raises
-    DataDependentSizeError if a size depends on data.
+    An `if` asks for its truth, and so does arithmetic, in which it is 0 or 1: it gets the answer for the sizes of this run,
+    which leaves a guard. It raises DataDependentSizeError if a size depends on data.
 
     Attributes
     ----------
@@ -55,6 +55,23 @@ class SymBool(metaclass=Made):
         return (True if other else self) if isinstance(other, bool) else NotImplemented
 
     __rand__, __ror__ = __and__, __or__
+
+    def __index__(self) -> int:
+        return int(bool(self))
+
+    def __add__(self, other: Any) -> Any:
+        return int(self) + other
+
+    def __sub__(self, other: Any) -> Any:
+        return int(self) - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return other - int(self)
+
+    def __mul__(self, other: Any) -> Any:
+        return int(self) * other
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def __invert__(self) -> "SymBool":
         if self.op in OPPOSITE:

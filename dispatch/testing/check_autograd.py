@@ -23,6 +23,7 @@ from .gradient_variants import (
     check_overflow,
     check_recordings,
     check_untracked,
+    check_zero,
     forward_along,
     probe_of,
     pushed,
@@ -159,6 +160,7 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
     if options.gradients == "compare" and not findings.faults:
         check_untracked(case, findings, steps, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults and not _coarse(probe):
+        check_zero(case, findings, options, f"the backward ({place})")
         check_overflow(case, findings, options, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults and not _coarse(probe):
         with quietly():

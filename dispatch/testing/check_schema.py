@@ -25,7 +25,7 @@ from .cases import Case, Options, arrays_in, map_arrays, named_outputs
 from .child_process import PATIENCE, Elsewhere, has_fork
 from .closeness import difference
 from .guarded_memory import same_bytes
-from .hidden_state import Orders, Watched
+from .hidden_state import Changes, Orders, Watched
 from .kernel_runs import Run, quietly, results, run, written_arrays
 from .report import Findings
 from .risky_runs import RiskyRuns
@@ -144,9 +144,11 @@ def _elsewhere(case: Case, orders: Orders, risky: RiskyRuns, options: Options) -
 def _look(case: Case, findings: Findings, options: Options) -> tuple[list[bool], Run]:
     """Run a variant of the sample and look for writes, aliases and what depends on other memory than the arguments."""
     may = written_arrays(case)
-    made = run(case, may, readonly=True)
+    changes = Changes()
+    made = run(case, may, readonly=True, around=changes.call())
     if made.error is not None and not made.changed(may):
-        made = run(case, may, readonly=False)
+        made = run(case, may, readonly=False, around=changes.call())
+    changes.report(case, findings)
     findings.runs += 1
     if isinstance(made.error, AliasError) and FEWER in case.what:  # a sum over one array is that array: the call raises
         findings.advise("one", f"{made.error} That is so{case.what} ({case.given()}).")
@@ -361,27 +363,30 @@ def _left_open(case: Case, findings: Findings, written: list[bool]) -> None:
 
 
 def _held(case: Case, findings: Findings, written: list[bool]) -> None:
-    """Find arguments that every call keeps; one that keeps the last few bounds what it keeps."""
+    """Find arguments and outputs that every call keeps; one that keeps the last few bounds what it keeps."""
 
-    def call() -> list[ref[Any]]:
-        return [ref(guard.array) for guard in run(case, written, readonly=False).guards]
+    def call() -> tuple[list[ref[Any]], list[ref[Any]]]:
+        made = run(case, written, readonly=False)
+        outputs = [x for x in arrays_in(made.outputs) if isinstance(x, np.ndarray)]
+        return [ref(guard.array) for guard in made.guards], [ref(x) for x in outputs]
 
-    def alive() -> bool:
-        return all(any(x() is not None for x in arrays) for arrays in calls)
+    def held() -> str:
+        kinds = zip(("an argument", "an output"), zip(*calls, strict=True), strict=True)
+        return next((kind for kind, each in kinds if all(any(x() is not None for x in arrays) for arrays in each)), "")
 
     calls = [call(), call()]
     findings.runs += len(calls)
-    if not case.arrays or not alive():
+    if not held():
         return
     collect()  # which takes long in a large process
-    if not alive():
+    if not held():
         return
     calls += [call() for _ in range(MOST_HELD)]
     collect()
-    if alive():
+    if kind := held():
         findings.fault(
             "holds",
-            f"the {case.kernel} keeps an argument of every call: it appends arrays to something that outlives the call, or "
+            f"the {case.kernel} keeps {kind} of every call: it appends arrays to something that outlives the call, or "
             "finds results by the array that came. Keep a bounded number of copies, for the caller may write to an array.",
         )
 
@@ -476,6 +481,10 @@ def _has_integers(x: Any) -> bool:
 
 def _why(case: Case, first: Run, written: list[bool], name: str, options: Options) -> str:
     """Say which memory a result depends on that is none of the arguments'; empty if it differs between equal calls too."""
+    beside = (
+        f"{name} of the {case.kernel} depends on memory beside its arguments: it reads before the first element of one, or "
+        "after its last. Look at where its loops end, and at the strides."
+    )
     expected = results(case, first, written)
 
     def differs(*, guards: bool = False, filling: bool = False) -> bool:
@@ -485,18 +494,15 @@ def _why(case: Case, first: Run, written: list[bool], name: str, options: Option
         return any(difference(y, x, rtol=options.rtol, atol=options.atol) for y, x in pairs)
 
     if differs() or differs():  # every second call may be another one
-        return ""
+        expected = results(case, run(case, written, readonly=False, other_guards=True), written)
+        # it reads past what stands beside them, unless zeros there end it
+        return "" if any(differs(guards=True) for _ in range(3)) else beside
     if differs(filling=True):
         return (
             f"{name} of the {case.kernel} depends on memory that nobody has written. Begin with np.zeros(shape) in place of "
             "np.empty(shape), or write every element."
         )
-    if differs(guards=True):
-        return (
-            f"{name} of the {case.kernel} depends on memory beside its arguments: it reads before the first element of one, or "
-            "after its last. Look at where its loops end, and at the strides."
-        )
-    return ""
+    return beside if differs(guards=True) else ""
 
 
 def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:

@@ -51,7 +51,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
-    """Yield batch sizes and mapped axes to try: all first, all last, a batch of one, each array alone, each array left out.
+    """Yield batch sizes and mapped axes to try: all first, last, in the middle, a batch of one, each alone, each left out.
 
     No axis of the sample has the batch size, so that a wrong axis cannot pass.
     """
@@ -65,6 +65,7 @@ def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
         candidates.append((size, tuple(0 if k == i else None for k in range(count))))
         candidates.append((size, tuple(None if k == i else -1 for k in range(count))))
     candidates.append((size, tuple(0 if k % 2 else -1 for k in range(count))))
+    candidates.append((size, tuple(min(1, x.ndim) if max(x.ndim for x in arrays) > 1 else 0 for x in arrays)))
     written = written_arrays(case)
     for batch in candidates:
         left_out = any(may and dim is None for may, dim in zip(written, batch[1], strict=True))

@@ -31,12 +31,14 @@ MOST_SIZES = 3  # other sizes: each length one more, then lengths of 1
 SHARE = 0.02  # of the tolerance, along a direction in all elements: rounding is small beside the sum of all parts
 SPECIAL = (ONE_ELEMENT, EMPTY, f"with length {LARGE} ")
 FACT = re.compile(r"'(assume|hermitian|symmetric|sorted|unique|pos)|_(sorted|unique)'")  # flags that say what the sample is
+ALONE = "alone eight times as large"
 FURTHER = ((0.125, "an eighth of the values"), (8.0, "values eight times as large"))  # thresholds lie between
 STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with steps")
 
 Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
 Along = Callable[[Probe, Move, list[Array]], list[tuple[Move, float]]]
 
+STEP = 1e-4  # to either side, for a kink
 OVERFLOW = 1000.0  # of which an exponential is infinite, and few other functions
 PATIENCE = 1  # seconds for kernels on such values
 FORWARD, BACKWARD = 1e-3, 0.1  # of the largest: what outputs and gradients in float32 may differ by from those in float64
@@ -49,6 +51,10 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
     yield case.with_args(_nearby(case.args, kept), " on the sample with values nearby")
     for share, what in FURTHER:
         yield case.with_args(_nearby(case.args, kept, share), f" on the sample with {what}")
+    floats = [i for i, x in enumerate(case.arrays) if x.dtype.kind in "fc" and i not in kept]
+    for i in floats if len(floats) > 1 else ():  # which of two is the larger may decide
+        beside = {*range(len(case.arrays))} - {i}
+        yield case.with_args(_nearby(case.args, beside, FURTHER[1][0]), f" on the sample with {case.labels[i]} {ALONE}")
     for what, args in values(case.args, kept):
         if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
             yield case.with_args(args, f" on the sample {named(what, names)}")
@@ -138,7 +144,7 @@ def check_along(case: Case, findings: Findings, options: Options, steps: dict[st
     samples = other_samples(case, options)
     for varied in (case, *samples) if along is forward_along else samples:
         # far from the sample a kernel that approximates, as a polynomial does, may be off; one that is a line there is not
-        far = varied.what.endswith(tuple(what for _, what in FURTHER))
+        far = varied.what.endswith((ALONE, *(what for _, what in FURTHER)))
         with quietly():
             if not far or _is_line(varied):
                 _compare_along(varied, findings, steps, along, rule)
@@ -240,7 +246,38 @@ def check_overflow(case: Case, findings: Findings, options: Options, rule: str) 
         )
 
 
-def _overflown(probe: Probe) -> tuple[str, str] | None:
+def check_zero(case: Case, findings: Findings, options: Options, rule: str) -> None:
+    """Find gradients that are no numbers where one element is 0, and the outputs and their changes are numbers all the same.
+
+    Only the gradient by the array with the 0 is looked at: that of a power by its exponent, x**y * np.log(x), is none in many.
+    """
+    for place in sorted({*case.tracked} - case.places(options.fixed)):
+        if case.arrays[place].size > 1:
+            arrays = list(case.arrays)
+            arrays[place] = arrays[place].copy(order="K")
+            arrays[place].flat[0] = 0
+            probe = probe_of(case.with_args(case.with_arrays(arrays))._replace(tracked=(place,)))
+            findings.runs += 4
+            if (found := _overflown(probe, smooth=True)) is not None:
+                findings.fault(
+                    "zero",
+                    f"{rule} gives {found[1]} for derivatives by {found[0]} where one element of it is 0, and the "
+                    f"{case.kernel} is smooth there. It divides by what may be 0, as out / x in a product.",
+                )
+                return
+
+
+def _has_kink(probe: Probe, place: int) -> bool:
+    """Whether the outputs change otherwise on one side of the arrays than on the other."""
+    step = np.full(probe.arrays[place].shape, STEP, probe.arrays[place].dtype)
+    sides = [probe.reals(probe.run(arrays)) for arrays in probe.moved(place, step)]
+    middle = probe.reals(probe.run(probe.arrays))
+    ahead, behind = (sides[0] - middle) / STEP, (middle - sides[1]) / STEP
+    with np.errstate(all="ignore"):
+        return not np.allclose(ahead, behind, rtol=0.01, atol=0.01 * float(np.abs(ahead).max(initial=0.0)))
+
+
+def _overflown(probe: Probe, *, smooth: bool = False) -> tuple[str, str] | None:
     """The label of an input by which a gradient is no number where a difference is one, and what it is."""
     with quietly():
         try:
@@ -251,7 +288,9 @@ def _overflown(probe: Probe) -> tuple[str, str] | None:
             gradients = recording.pull([np.ones_like(_value(x)) for _, x in recording.outputs])
             for place, gradient in zip(probe.places, gradients, strict=True):
                 lost, ones = gradient[~np.isfinite(gradient)], np.ones_like(probe.arrays[place])
-                if lost.size and np.isfinite(probe.slope(place, ones, 1e-3, recording.size)).all():
+                if not lost.size or (smooth and _has_kink(probe, place)):
+                    continue
+                if np.isfinite(probe.slope(place, ones, 1e-3, recording.size)).all():
                     return probe.labels[place], str(lost[0])
         except Exception:  # the kernel or the rule refuses such values
             return None

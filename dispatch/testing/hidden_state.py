@@ -41,26 +41,12 @@ SETTINGS: tuple[tuple[str, Callable[[], Any]], ...] = (
 )
 
 
-class Watched:
-    """Tells what a kernel changes for the whole process, by two calls in a `with` block, each in a block of `call()`.
+class Changes:
+    """Tells which settings of the process are changed by calls, each in a block of `call()`."""
 
-    A generator of random numbers that everybody draws from is in one state after both calls if the kernel seeds it. After the
-    block the generators are as they were.
-    """
-
-    def __enter__(self) -> "Watched":
+    def __init__(self) -> None:
         self.changed: list[str] = []
         self._imported: set[str] = set()
-        self._generators = [(name, find()) for name, find in GENERATORS]
-        self._kept = [_state(generator) for _, generator in self._generators]
-        for _, generator in self._generators:
-            generator.random()  # a call of the user's may have left it as the kernel does
-        self._states = [[_state(generator)] for _, generator in self._generators]
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        for (_, generator), state in zip(self._generators, self._kept, strict=True):
-            (generator.set_state if hasattr(generator, "set_state") else generator.setstate)(state)
 
     @contextmanager
     def call(self) -> Iterator[None]:
@@ -75,8 +61,46 @@ class Watched:
                 first = {name for name in found if name in ONCE and name not in self._imported}
                 self._imported |= first
                 self.changed += [name for name in found if name not in first and name not in self.changed]
-                for seen, (_, generator) in zip(self._states, self._generators, strict=True):
-                    seen.append(_state(generator))
+
+    def report(self, case: Case, findings: Findings) -> None:
+        """Record what was found."""
+        for name in self.changed:
+            findings.fault(
+                ("setting", name),
+                f"the {case.kernel} leaves {name} changed{case.what}, for everybody in the process. Put it back: "
+                "`with np.errstate(...)`, `with np.printoptions(...)`, `with warnings.catch_warnings()`, or try and finally.",
+            )
+
+
+class Watched:
+    """Tells what a kernel changes for the whole process, by two calls in a `with` block, each in a block of `call()`.
+
+    A generator of random numbers that everybody draws from is in one state after both calls if the kernel seeds it. After the
+    block the generators are as they were.
+    """
+
+    def __enter__(self) -> "Watched":
+        self._changes = Changes()
+        self._generators = [(name, find()) for name, find in GENERATORS]
+        self._kept = [_state(generator) for _, generator in self._generators]
+        for _, generator in self._generators:
+            generator.random()  # a call of the user's may have left it as the kernel does
+        self._states = [[_state(generator)] for _, generator in self._generators]
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for (_, generator), state in zip(self._generators, self._kept, strict=True):
+            (generator.set_state if hasattr(generator, "set_state") else generator.setstate)(state)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Look at the process before and after a call."""
+        try:
+            with self._changes.call():
+                yield
+        finally:
+            for seen, (_, generator) in zip(self._states, self._generators, strict=True):
+                seen.append(_state(generator))
 
     @property
     def seeded(self) -> list[str]:
@@ -86,12 +110,7 @@ class Watched:
 
     def report(self, case: Case, findings: Findings) -> None:
         """Record what was found."""
-        for name in self.changed:
-            findings.fault(
-                ("setting", name),
-                f"the {case.kernel} leaves {name} changed, for everybody in the process. Put it back: `with np.errstate(...)`, "
-                "`with np.printoptions(...)`, `with warnings.catch_warnings()`, or try and finally.",
-            )
+        self._changes.report(case, findings)
         for name in self.seeded:
             findings.fault(
                 ("seeds", name),
@@ -121,7 +140,8 @@ class Orders:
         if Tag.random in case.op.tags:
             return
         kept, integers = case.places(options.fixed), case.integers
-        for what, args in [("", case.args), *list(sizes(case.args, kept, only_longer=bool(integers)))[:1]]:
+        # in the child the sample is first, in the copy another size: what is made for the first call shows
+        for what, args in [*list(sizes(case.args, kept, only_longer=bool(integers)))[:1], ("", case.args)]:
             other = others(args, kept | integers)
             self._late += [case.with_args(x, f" on the sample {what}" if what else "") for x in (args, other)]
             self.early.append(case.with_args(other)._replace(say=None))

@@ -650,3 +650,13 @@ def test_an_axis_that_is_squeezed_has_one_element_which_is_checked() -> None:
     assert graph(np.array([-0.5, 2.0])) == 2.0
     with pytest.raises(CheckError, match=r"u0 == 1"):
         graph(np.array([0.5, 2.0]))
+
+
+def test_a_condition_is_0_or_1_in_arithmetic_and_leaves_a_guard():
+    env = ShapeEnv()
+    n = env.new_size(7)
+    for i in range(3):
+        made = [[m // 3 + (i < m % 3), 10 - (i < m % 3), 2 * (i < m % 3), (m > 5) - 1] for m in (7, n)]
+        assert made[0] == made[1]
+    assert [list("abc")[n > 5], int(n > 8)] == ["b", 0]
+    assert {"s0 % 3 <= 1", "s0 > 5", "s0 <= 8"} <= {str(guard) for guard in env.guards}

@@ -484,6 +484,11 @@ def test_what_keeps_the_arguments_of_all_calls_is_told_from_what_keeps_the_last(
         return x * 2.0
 
     small = np.ones(2)
+    def result(x):
+        kept.append(x * 2.0)
+        return kept[-1]
+
+    assert "keeps an output of every call: it appends arrays to " in fault(define(result), (small,), "test_schema")
     said = fault(define(all_of_them), (small,), "test_schema")
     assert "keeps an argument of every call: it appends arrays to something that outlives the call, or finds results by " in said
     assert said.endswith("Keep a bounded number of copies, for the caller may write to an array.")

@@ -179,7 +179,7 @@ def test_the_batch_has_a_size_that_no_axis_has():
     case = bind(define(lambda x, y: x, "(Tensor x, Tensor y) -> Tensor"), (np.ones((3, 4)), np.ones(5)), {})
     assert {size for size, _ in batchings(case)} == {1, 6}
     assert all(len(in_dims) == 2 for _, in_dims in batchings(case))
-    assert {(0, 0), (-1, -1), (0, None), (None, 0), (-1, 0)} <= {in_dims for _, in_dims in batchings(case)}
+    assert {(0, 0), (-1, -1), (1, 1), (0, None), (None, 0), (-1, 0)} <= {in_dims for _, in_dims in batchings(case)}
 
 
 def test_outputs_whose_shape_depends_on_data_make_no_batch():

@@ -7,6 +7,8 @@ from faulty_operators import TABLE, V, W, X, define, t
 from dispatch import DispatchKey
 from dispatch.core.source import where
 from dispatch.testing import opcheck
+from dispatch.testing.cases import Options, bind
+from dispatch.testing.gradient_variants import other_samples
 
 FAULTS = {faulty.name: faulty for faulty in TABLE}
 SAID = {
@@ -107,3 +109,45 @@ def test_a_gradient_that_overflows_where_the_value_does_not_is_told_for_either_s
     said = str(opcheck(op, (t(np.array([0.3, 0.7])),), test_utils="test_gradients", raise_exception=False).failures["test_gradients"])
     assert "gives nan for derivatives by x for values up to 1000, where the kernel" in said
     assert said.endswith("write it of what is not positive, np.exp(-np.abs(x)).")
+
+
+def at_zero(kernel, backward):
+    op = define(kernel, backward=backward)
+    return str(opcheck(op, (t(np.array([0.3, 0.7, 2.0])),), test_utils="test_gradients", raise_exception=False)["test_gradients"])
+
+
+def test_a_gradient_that_is_no_number_at_zero_is_told_where_the_kernel_is_smooth():
+    def sinc(g, x):
+        with np.errstate(all="ignore"):
+            return g * (np.cos(x) / x - np.sin(x) / x**2)
+
+    said = at_zero(lambda x: np.sinc(x / np.pi), sinc)
+    assert "gives nan for derivatives by x where one element of it is 0, and the kernel" in said
+    assert said.endswith("is smooth there. It divides by what may be 0, as out / x in a product.")
+
+
+@pytest.mark.parametrize("name", ["a kink", "an end", "no number"])
+def test_a_gradient_at_zero_may_be_no_number_where_there_is_none(name):
+    def divided(derivative):
+        def backward(g, x):
+            with np.errstate(all="ignore"):
+                return g * derivative(x)
+
+        return backward
+
+    kernel, derivative = {
+        "a kink": (np.abs, lambda x: x / np.abs(x)),
+        "an end": (lambda x: x * np.sqrt(x), lambda x: 1.5 * x / np.sqrt(x)),
+        "no number": (np.log, lambda x: 1 / x),
+    }[name]
+    assert at_zero(lambda x: kernel(x), divided(derivative)) == "SUCCESS"
+
+
+def test_each_of_several_arrays_is_made_larger_alone():
+    op = define(lambda x, y: np.minimum(x, y), "(Tensor x, Tensor y) -> Tensor", fake=None)
+    case = bind(op, (np.array([1.0, 2.0]), np.array([3.0, 4.0])), {})
+    alone = {x.what: x.arrays for x in other_samples(case, Options()) if "alone" in x.what}
+    assert list(alone) == [f" on the sample with '{name}' alone eight times as large" for name in "xy"]
+    for k, (x, y) in enumerate(alone.values()):
+        assert [(a == b).all() for a, b in zip((x, y), case.arrays, strict=True)] == [k == 1, k == 0]
+    assert not any("alone" in x.what for x in other_samples(case, Options(fixed=frozenset("x"))))

@@ -128,3 +128,26 @@ def test_results_kept_by_all_they_depend_on_pass():
         return known.setdefault((x.shape, x.dtype, x.tobytes()), np.cumsum(x)).copy()
 
     opcheck(define(kernel), (A,), test_utils="test_schema")
+
+
+def test_what_is_changed_for_other_values_alone_is_named_with_the_sample():
+    def kernel(x):
+        if not x.any():
+            os.environ["PLANTED_BY_A_KERNEL"] = str(np.random.default_rng().random())
+        return x * 2.0
+
+    op = define(kernel)
+    assert fault(op, (A,), "test_schema").startswith(
+        f"{op.name}: the kernel {kernel_of(op)} leaves the environment changed on the sample with zeros, for everybody in the process."
+    )
+
+
+def test_what_is_made_for_the_size_of_the_first_call_is_told():
+    kept = []
+
+    def kernel(x):
+        kept[1:] = []
+        kept.append(x.shape[-1])
+        return x * kept[0]
+
+    assert "gives another output 0 for the same arguments after a call with others" in fault(define(kernel), (A,), "test_schema")
