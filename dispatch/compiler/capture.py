@@ -261,11 +261,11 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
         )
     inner = dict(zip(arrays, graph.inputs, strict=True)) | nodes
     graph.inputs = tuple([inner[i] for i in range(len(values))])
-    _check(graph)
+    unseen = _check(graph)
     quiet = False
     if not given.wrapped:  # else a gradient would be summed in another order
         quiet = _make_smaller(graph, options)
-    decided = tuple([i for i in floats if numbers[i].used or not SEEN_BY_NUMPY])
+    decided = tuple([i for i in floats if numbers[i].used or unseen or not SEEN_BY_NUMPY])
     return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places, unread, reached.catches)
 
 
@@ -345,13 +345,18 @@ def warned_of(found: list[str]) -> Iterator[None]:
         yield
 
 
-def _check(graph: Graph) -> None:
-    """Raise if a graph holds what it was traced with where it would need what it is called with."""
+def _check(graph: Graph) -> bool:
+    """Raise if a graph holds what it was traced with where it would need what it is called with.
+
+    Return whether a Python complex is in it, which may have read any float: `(-8) ** 0.5 * rate` reads it in C, unseen.
+    """
+    found = any([type(x) is complex for x in leaves(graph.outputs)])
     for node in graph.nodes:
         for x in node.args:
             if type(x) not in CLEAR:
                 _check_argument(x)
         if any(type(x) is complex for x in node.args[:2]):
+            found = True
             _check_complex(node)
         if node.kind == "call" and type(node.value) is not Metadata and any(True for _ in nodes_in(node.args)):
             value = _plain_value(node.value)
@@ -360,6 +365,7 @@ def _check(graph: Graph) -> None:
                     f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the "
                     "operator return an array of it."
                 )
+    return found
 
 
 def _check_complex(node: Node) -> None:

@@ -586,8 +586,7 @@ class Reached:
 
     def _class(self, cls: type, path: str) -> None:
         if is_listed_class(cls):
-            if cls.__module__ in ("math", "cmath") or cls in (complex, float, np.complex128, np.complex64, np.clongdouble):
-                self.decides |= cls not in (float, complex)
+            self.decides |= cls.__module__ in ("math", "cmath") or cls in (complex, np.complex128, np.complex64, np.clongdouble)
             self._listed_name(cls.__module__, cls.__name__, path)
             return
         meta = type(cls)
@@ -777,9 +776,10 @@ class Reached:
         if name in WRITING:
             self._printed()
         self.sets |= name in ("set", "frozenset")
+        self.names |= {name} & {"register"}  # a method of a class that is called by another name
         self.tells_apart |= name in ("is_", "is_not")
         self.fields |= (module, name) == ("dataclasses", "fields")
-        if module.partition(".")[0] in ("math", "cmath") or name in ("complex128", "complex64", "clongdouble"):
+        if module.partition(".")[0] in ("math", "cmath") or name in ("complex", "complex128", "complex64", "clongdouble"):
             self.decides = True
         if not is_listed(module) or refused_of(module, name):
             self._refuse(

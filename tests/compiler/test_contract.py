@@ -1410,11 +1410,11 @@ def test_a_coroutine_is_not_made_for_a_trace():
     assert same(done.value.value, x * 2)
 
 
-@pytest.mark.parametrize("read", ["a * (1j * k)", "(c - k) * a", "a * (z / k)", "(c == k) * a", "a * (c ** k)", "(1j, [c + k, a])"])
+@pytest.mark.parametrize("read", ["a * (1j * k)", "(c - k) * a", "a * (z / k)", "(c == k) * a", "a * (c ** k)", "(1j, [c + k, a])", "a * ((n ** 0.5) * k)", "(n ** 0.5 - k, a)", "a + make(0, 1) * k", "a * (np.arange(2).astype('c16').tolist()[1] - k)"])
 @pytest.mark.parametrize("given", [False, True], ids=["captured", "given"])
 def test_a_float_behind_a_complex_is_read(read, given):
     """Python's complex takes a float's value and asks it nothing."""
-    scope = {"k": 0.5, "c": 0.5 + 0j}
+    scope = {"k": 0.5, "c": 0.5 + 0j, "n": -8, "make": complex, "np": np}
     f = eval(f"lambda a, z, k: {read}" if given else f"lambda a, z: {read}", scope)
     compiled = dispatch.compile(f)
     for k in (0.5, 2.0, 0.0, 0.5, -3.0):
@@ -1497,3 +1497,20 @@ def test_a_file_is_written_in_each_call(write, tmp_path):
         assert path.exists()
     with pytest.raises(TracingError, match="set_default_printstyle, whose result depends on more than its arguments"):
         dispatch.compile(lambda a: (np.polynomial.set_default_printstyle("unicode"), a)[1], fullgraph=True)(x)
+
+
+def test_who_registers_a_class_while_a_function_is_traced():
+    """A library that is loaded then may, as SymPy does; what the function does itself is left out of no graph."""
+
+    class Abstract(abc.ABC):  # noqa: B024  registered with, and never made
+        pass
+
+    def rule(a):
+        Abstract.register(type("Number", (), {}))
+        return np.empty_like(a)
+
+    copied, register = define("(Tensor a) -> Tensor", np.copy, fake=rule), Abstract.register
+    assert same(dispatch.compile(lambda a: copied(a) + 1, fullgraph=True)(x), x + 1)
+    for f in (lambda a: (register(Cfg), a)[1], lambda a: (Abstract.register(Cfg), a)[1]):
+        with pytest.raises(TracingError, match="registers a class with an abstract one when it runs"):
+            dispatch.compile(f, fullgraph=True)(x)
