@@ -1,5 +1,7 @@
 """What programs call in place of an operator: only of plain arrays, and only while the operator has the kernel it stands for."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import dispatch
 from dispatch import make_fx, ops
 from dispatch.compiler import program
 from dispatch.graph import PlainCall, register_plain_call
-from dispatch.graph.plain_calls import plain_call
+from dispatch.graph.plain_calls import INFIX, plain_call
 from dispatch.library import Library
 
 
@@ -125,3 +127,28 @@ def test_an_index_that_numpy_refuses_is_refused_by_the_operator():
         run(np.ones(2))
     other = np.ones(3, np.float32)
     assert run(other).dtype == np.float32
+
+
+@pytest.mark.parametrize("ufunc", INFIX)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_python_calls_for_numbers_gives_the_bits_of_the_ufunc(ufunc):
+    values = [0.0, -0.0, 1.5, -2.25, np.nan, np.inf, -np.inf, 1e300, 1e-310, 3, -7, 2**60 + 1, 10**39, True]
+    values += [np.array(0.1), np.float32(0.1), np.float64(0.1)]
+    for number in [dtype(x) for dtype in (np.float32, np.float64) for x in values]:
+        for args in [(number,)] if ufunc.nin == 1 else [pair for x in values for pair in ((number, x), (x, number))]:
+            found, expected = INFIX[ufunc](*args), ufunc(*args)
+            assert (type(found), found.tobytes()) == (type(expected), expected.tobytes()), args
+
+
+def test_numbers_alone_are_computed_by_python_where_one_is_surely_numpys():
+    def f(x, y, k):
+        s = np.sum(x)
+        return k * y, s * 2.0 - k, -s > k, s * x, s * 2j, np.sum(x > 0) + 1
+
+    graph = make_fx(f)(np.ones(3), np.ones(()), 3.0)
+    called = {node.name: found[1] for node in graph.nodes if node.kind == "call" and (found := plain_call(node)) is not None}
+    by_python = {"multiply_1": operator.mul, "subtract": operator.sub, "negative": operator.neg, "greater": operator.gt}
+    assert {name: called[name] for name in by_python} == by_python
+    assert [called[name] for name in ("multiply", "multiply_2", "greater_1", "add")] == [np.multiply, np.multiply, np.greater, np.add]
+    for found, expected in zip(program(graph)(np.arange(3.0), np.array(2.0), 0.5), f(np.arange(3.0), np.array(2.0), 0.5), strict=True):
+        assert (type(found), found.tobytes()) == (type(expected), expected.tobytes())
