@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...core.source import levels_out
@@ -21,6 +21,7 @@ from .verification import Verified
 Backend = Callable[[Graph, list[Metadata]], Callable[..., Any]]
 MODES = ("exact", "fast")
 MOST_NAMED = 6  # operators of a piece in a line of `explain`
+MOST_SHARED = 1_000  # calls of a part that a second engine compiles too; of many more JAX takes minutes
 
 
 class Registered(NamedTuple):
@@ -30,10 +31,12 @@ class Registered(NamedTuple):
     make: Backend
     claims: Callable[[Node], bool]
 
-    def program(self, graph: Graph, metadata: list[Metadata], chooses: bool = False) -> Callable[..., Any]:
+    def program(
+        self, graph: Graph, metadata: list[Metadata], chooses: bool = False, rivals: "Sequence[Registered]" = ()
+    ) -> Callable[..., Any]:
         """Return the program of a graph: the backend runs what it claims, verified on the first call, the replay the rest.
 
-        If it `chooses`, the backend runs only what it runs faster than the replay.
+        If it `chooses`, the backend runs only what it runs faster than the replay, and than the rivals that take the part.
         """
         if any(node.op is not None and node.op.schema.namespace != "np" and origin_of(node.op) for node in graph.nodes):
             return replay(graph, metadata)  # it writes, and may raise then: what it has written is to be seen
@@ -42,13 +45,19 @@ class Registered(NamedTuple):
             replayed = replay(part.graph, [])
             piece = Piece(part, self, replayed)
             if part.engine:
-                run = self.make(part.graph, [node.value for node in nodes_in(part.graph.inputs)])
-                piece.engine = Verified(self.name, part.graph, run, replayed, chooses)
+                given = [node.value for node in nodes_in(part.graph.inputs)]
+                others = {x.name: x.make(part.graph, given) for x in rivals if x.takes(part.graph)}
+                piece.engine = Verified(self.name, part.graph, self.make(part.graph, given), replayed, chooses, others)
             parts.append((part, [replayed] if piece.engine is None else piece.engine.run))
             pieces.append(piece)
         done: Any = joined(graph, parts)
         done.pieces = pieces
         return done  # type: ignore[no-any-return]
+
+    def takes(self, graph: Graph) -> bool:
+        """Return whether the backend takes a whole graph as a rival, which is to cost little beside the first."""
+        calls = [node for node in graph.nodes if node.kind == "call"]
+        return len(calls) <= MOST_SHARED and all(map(self.claims, calls))
 
 
 class Piece:
@@ -192,16 +201,17 @@ def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
 
 
 def fastest(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-    """Return the program of the engine that `mode="fast"` chooses: torch with a C++ compiler, else JAX, else the replay.
+    """Return the program of the engines that `mode="fast"` chooses from: torch with a C++ compiler, JAX, and the replay.
 
-    Its parts are timed on the first call, and those that the replay runs faster are replayed: nobody has named the engine.
-    A graph with a loop goes to JAX where that is there: it has loops, and torch has none.
+    Parts are timed on the first call, and each is run by what runs it fastest: nobody has named the engine. A graph with a
+    loop goes to JAX where that is there: it has loops, and torch has none.
     """
     has_loop = any(type(x) is Subgraph for node in graph.nodes for x in node.args)
-    if _is_there("torch") and not (has_loop and _is_there("jax")) and shutil.which(os.environ.get("CXX", "g++")):
-        return _backends["torch"].program(graph, metadata, chooses=True)
-    if _is_there("jax"):
-        return _backends["jax"].program(graph, metadata, chooses=True)
+    jax = [_backends["jax"]] if _is_there("jax") else []
+    if _is_there("torch") and not (has_loop and jax) and shutil.which(os.environ.get("CXX", "g++")):
+        return _backends["torch"].program(graph, metadata, chooses=True, rivals=jax)
+    if jax:
+        return jax[0].program(graph, metadata, chooses=True)
     warnings.warn(
         "compile(mode='fast') found no engine, and calls are replayed as with mode='exact'. Install torch and a C++ compiler, "
         "or JAX: pip install 'npdispatch[torch]'.",

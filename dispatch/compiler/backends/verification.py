@@ -1,9 +1,9 @@
-"""Holds an engine, on its first call, to the same calls replayed: its results, and its time where it is to choose."""
+"""Holds engines, on their first call, to the same calls replayed: their results, and their times where the fastest runs."""
 
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,10 @@ from ...core.source import levels_out
 from ...errors import PerformanceWarning
 from ...graph import Graph, Node
 
+# Turns in which each is timed, and when one ends: after so many seconds, or runs. OpenBLAS's threads look for work for 2^26
+# ticks after the last, about 30 ms, and torch's for a few, so that what runs next lacks a processor: it is timed for longer.
+TURNS, LONGEST, MOST = 3, 4e-2, 400
 # How far a result may be from NumPy's, in parts of the largest number of the array.
-FEWEST, MOST, ENOUGH = 3, 25, 5e-2  # runs of each that are timed; after the fewest no more once they took so many seconds
 TOLERANCES = {np.dtype(name): 1e-4 if name in "fF" else 1e-9 for name in "fdFD"}
 
 
@@ -24,24 +26,33 @@ class Verified:
     Parameters
     ----------
     chooses : bool
-        Whether the faster of the two runs from then on, if the engine's results are right.
+        Whether the fastest runs from then on: the replay, or an engine whose results are right.
+    rivals : mapping of str to callable
+        Other engines to choose from, by name.
 
     Attributes
     ----------
     run : list of callable
-        What `partition.joined` calls: this object, and after the first call the engine, or the replay where the two differ.
+        What `partition.joined` calls: this object, and after the first call an engine, or the replay where all differ from it.
     fault : str
-        What is wrong with the engine's results; empty if nothing is known to be.
-    slower : bool
-        Whether the replay was the faster one.
+        What is wrong with the results of the engine, where no rival's are right; empty if nothing is known to be.
+    right : dict of str to callable
+        The engines whose results were right on the first call.
     """
 
     def __init__(
-        self, name: str, graph: Graph, engine: Callable[..., Any], replay: Callable[..., Any], chooses: bool = False
+        self,
+        name: str,
+        graph: Graph,
+        engine: Callable[..., Any],
+        replay: Callable[..., Any],
+        chooses: bool = False,
+        rivals: Mapping[str, Callable[..., Any]] = {},
     ) -> None:
-        self.name, self.graph, self.engine, self.replay, self.chooses = name, graph, engine, replay, chooses
+        self.name, self.graph, self.replay, self.chooses = name, graph, replay, chooses
+        self.engines = {name: engine, **rivals}
         self.run: list[Callable[..., Any]] = [self]
-        self.fault, self.slower = "", False
+        self.fault, self.right = "", dict[str, Callable[..., Any]]()
         self._lock = threading.Lock()  # an engine compiles on its first call
 
     def __call__(self, *values: Any) -> Any:
@@ -52,47 +63,59 @@ class Verified:
 
     def _first(self, values: tuple[Any, ...]) -> Any:
         expected = self.replay(*values)
-        engine = self.engine
-        try:
-            found = engine(*values)
-            if len(found) == len(expected) and (changes := _changes(found, expected)):
-                engine = _changed(engine, changes)
-                found = engine(*values)
-            self.fault = _fault(list(self.graph.outputs), found, expected, values)
-        except Exception as error:  # whatever an engine cannot do, the replay can
-            said = str(error).strip().partition("\n")[0].rstrip(".")
-            self.fault = f"it raised {type(error).__name__}{': ' * bool(said)}{said}"
-        if self.fault:
+        faults = {name: self._held(name, engine, expected, values) for name, engine in self.engines.items()}
+        if not self.right:
+            self.fault = faults[self.name]
             warnings.warn(
                 f"compile: the backend {self.name!r} does not run a part of {len(self.graph.nodes)} nodes, which is replayed: "
                 f"{self.fault}.",
                 PerformanceWarning,
                 stacklevel=levels_out(),
             )
-        self.slower = self.chooses and not self.fault and _is_slower(engine, self.replay, values)
-        self.run[0] = self.replay if self.fault or self.slower else engine
+        runs = [*self.right.values(), self.replay]
+        self.run[0] = _fastest(runs, values) if self.chooses and self.right else runs[0]
         return expected
+
+    def _held(self, name: str, engine: Callable[..., Any], expected: Any, values: tuple[Any, ...]) -> str:
+        """Return what is wrong with what an engine gives; if nothing is, note that it is right."""
+        try:
+            found = engine(*values)
+            if len(found) == len(expected) and (changes := _changes(found, expected)):
+                engine = _changed(engine, changes)
+                found = engine(*values)
+            fault = _fault(list(self.graph.outputs), found, expected, values)
+        except Exception as error:  # whatever an engine cannot do, the replay can
+            said = str(error).strip().partition("\n")[0].rstrip(".")
+            return f"it raised {type(error).__name__}{': ' * bool(said)}{said}"
+        if not fault:
+            self.right[name] = engine
+        return fault
 
     @property
     def said(self) -> str:
-        """Which of the two runs, and why."""
+        """Which of them runs, and why."""
         if self.fault:
             return f"is replayed: {self.fault}"
-        if self.slower:
-            return f"is replayed, which took less time on the first call than {self.name!r}"
-        return f"runs by {self.name!r}" + (", once a first call has held it to NumPy" if self.run[0] is self else "")
+        if self.run[0] is self:
+            return f"runs by {' or '.join(map(repr, self.engines))}, once a first call has held it to NumPy"
+        if self.run[0] is self.replay:
+            return f"is replayed, which took less time on the first call than {' and '.join(map(repr, self.right))}"
+        return f"runs by {next(repr(name) for name, engine in self.right.items() if engine is self.run[0])}"
 
 
-def _is_slower(engine: Callable[..., Any], replay: Callable[..., Any], values: tuple[Any, ...]) -> bool:
-    """Whether the fastest of a few runs of an engine takes longer than that of a replay.
+def _fastest(runs: list[Callable[..., Any]], values: tuple[Any, ...]) -> Callable[..., Any]:
+    """Return the one whose fastest run takes the least time; none of them writes to what it is given.
 
-    They run in turns, for one choice holds for all later calls: what disturbs the machine for a while disturbs both. Neither
-    writes to what it is given.
+    They run in turns, for one choice holds for all later calls: what disturbs the machine for a while disturbs all.
     """
-    taken: list[tuple[float, float]] = []
-    while len(taken) < FEWEST or (len(taken) < MOST and sum(map(sum, taken)) < ENOUGH):
-        taken.append((_seconds(engine, values), _seconds(replay, values)))
-    return min([x for x, _ in taken]) > min([y for _, y in taken])
+    least = [float("inf")] * len(runs)
+    for _ in range(TURNS):
+        for i, run in enumerate(runs):
+            taken: list[float] = []
+            while len(taken) < MOST and sum(taken) < LONGEST:
+                taken.append(_seconds(run, values))
+            least[i] = min(least[i], *taken)
+    return runs[least.index(min(least))]
 
 
 def _seconds(run: Callable[..., Any], values: tuple[Any, ...]) -> float:

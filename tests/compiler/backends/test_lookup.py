@@ -51,8 +51,11 @@ def test_exact_is_the_default(options):
     np.testing.assert_array_equal(dispatch.compile(f, **options)(x), f(x))
 
 
-@pytest.mark.parametrize(("there", "chosen"), [({"torch", "jax", "g++"}, "torch"), ({"torch", "jax"}, "jax"), ({"jax", "g++"}, "jax")])
-def test_fast_chooses_torch_with_a_compiler_then_jax(monkeypatch, there, chosen):
+@pytest.mark.parametrize(
+    ("there", "chosen"),
+    [({"torch", "jax", "g++"}, ["jax", "torch"]), ({"torch", "g++"}, ["torch"]), ({"torch", "jax"}, ["jax"]), ({"jax", "g++"}, ["jax"])],
+)
+def test_fast_chooses_from_torch_with_a_compiler_and_jax(monkeypatch, there, chosen):
     ran = []
 
     def made(name):
@@ -63,7 +66,30 @@ def test_fast_chooses_torch_with_a_compiler_then_jax(monkeypatch, there, chosen)
     monkeypatch.setattr(lookup.shutil, "which", lambda name: name if name in there else None)
     monkeypatch.delenv("CXX", raising=False)
     np.testing.assert_array_equal(dispatch.compile(f, mode="fast")(np.ones(2)), f(np.ones(2)))
-    assert ran == [chosen]
+    assert sorted(ran) == chosen
+
+
+def test_a_rival_gets_parts_all_of_whose_calls_it_claims_and_that_are_not_long(monkeypatch):
+    ran = []
+
+    def made(name, *claimed):
+        return lookup.Registered(name, lambda graph, metadata: ran.append(name) or graph, lambda node: node.op.schema.name in claimed)
+
+    graph, x = dispatch.make_fx(lambda x: np.linalg.det(np.sin(x) * 2.0))(np.ones((2, 2))), [np.ones((2, 2))]
+    first, second, third = made("first", "sin", "multiply"), made("second", "sin", "multiply", "add"), made("third", "sin")
+    expected = graph(*x)
+    run = first.program(graph, [], chooses=True, rivals=[second, third])
+    assert sorted(ran) == ["first", "second"]
+    assert lookup.pieces_of(run)[0].said() == ["2 calls, np::sin, np::multiply: runs by 'first' or 'second', once a first call has held it to NumPy"]
+    assert run(*x) == expected
+    assert re.fullmatch(
+        "2 calls, np::sin, np::multiply: (runs by '(first|second)'|is replayed, which took less time on the first call than 'first' and 'second')",
+        *lookup.pieces_of(run)[0].said(),
+    )
+    monkeypatch.setattr(lookup, "MOST_SHARED", 1)
+    ran.clear()
+    first.program(graph, [], chooses=True, rivals=[second, third])
+    assert ran == ["first"]
 
 
 def test_fast_without_an_engine_replays_and_says_so(monkeypatch):

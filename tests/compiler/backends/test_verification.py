@@ -145,6 +145,50 @@ def test_the_faster_of_the_two_is_found_where_their_first_runs_take_longer(monke
 
 
 @pytest.mark.parametrize(
+    ("costs", "chosen"), [((3.0, 2.0, 1.0), "replay"), ((1.0, 2.0, 3.0), "made"), ((2.0, 1.0, 3.0), "other"), ((1.0, None, 2.0), "made"), ((None, 1.0, 2.0), "other")]
+)
+def test_the_fastest_of_several_engines_that_are_right_runs(monkeypatch, costs, chosen):
+    """An engine without a cost is wrong, which is not said where another is right."""
+    now, (x,) = [0.0], [np.ones(3)]
+
+    def taking(cost):
+        def run(x):
+            now[0] += cost or 0.0
+            return [np.exp(x) + (cost is None)]
+
+        return run
+
+    engine, rival, replay = made = list(map(taking, costs))
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    held = Verified("made", dispatch.make_fx(lambda x: [np.exp(x)])(x), engine, replay, True, {"other": rival})
+    assert held.said == "runs by 'made' or 'other', once a first call has held it to NumPy"
+    held(x)
+    assert held.run[0] is made[["made", "other", "replay"].index(chosen)]
+    slower = "is replayed, which took less time on the first call than 'made' and 'other'"
+    assert held.said == (slower if chosen == "replay" else f"runs by {chosen!r}")
+
+
+def test_one_turn_of_each_is_long_enough_for_what_the_last_one_left_running(monkeypatch):
+    """An engine whose first runs after another's lack a processor is faster by itself, and that is how it will run."""
+    now, last, (x,) = [0.0], [None, 0.0], [np.ones(3)]
+
+    def taking(name, alone, after_another):
+        def run(x):
+            if last[0] != name:
+                last[:] = name, now[0]
+            now[0] += after_another if now[0] - last[1] < 0.027 else alone
+            return [np.exp(x)]
+
+        return run
+
+    engine, replay = taking("engine", 0.0015, 0.0015), taking("replay", 0.001, 0.004)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    made = Verified("made", dispatch.make_fx(lambda x: [np.exp(x)])(x), engine, replay, chooses=True)
+    made(x)
+    assert made.run[0] is replay
+
+
+@pytest.mark.parametrize(
     ("function", "chooses", "said"),
     [
         (lambda x: [np.exp(x)], False, "runs by 'made'"),
