@@ -355,7 +355,7 @@ def _check(graph: Graph) -> bool:
         for x in node.args:
             if type(x) not in CLEAR:
                 _check_argument(x)
-        if any(type(x) is complex for x in node.args[:2]):
+        if complex in map(type, node.args[:2]):
             found = True
             _check_complex(node)
         if node.kind == "call" and type(node.value) is not Metadata and any(True for _ in nodes_in(node.args)):

@@ -120,8 +120,10 @@ def value_for(out: Any, ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...]) 
         if min(np.ndim(x), np.ndim(y), len(strides)) < 2 or abs(strides[-2]) >= abs(strides[-1]):
             return op(x, y)
         return shape.swapaxes(op(shape.swapaxes(y, -1, -2), shape.swapaxes(x, -1, -2)), -1, -2)
+    if ufunc in EXACT or ufunc.signature or ufunc.nout > 1:
+        return op(*inputs)
     turned = [k for k, (n, stride) in enumerate(zip(out.shape[::-1], strides[::-1], strict=True), 1) if stride < 0 and n > 1]
-    if not turned or ufunc in EXACT or ufunc.signature or ufunc.nout > 1:
+    if not turned:
         return op(*inputs)
     value = op(*[_turned(x, turned) for x in inputs])
     return value if value is NotImplemented else _turned(value, turned)

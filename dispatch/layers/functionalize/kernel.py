@@ -19,6 +19,7 @@ from ..inplace import Words, check_dicts, check_target, new_values, target_name,
 from .run import FUNCTIONALIZE, Functional
 from .tensor import FunctionalTensor
 
+NO_MODE = nullcontext()  # one for all calls: making it takes longer than what it is for
 WORDS = Words(MutationError, "functional value", "functionalize")
 
 
@@ -31,7 +32,7 @@ def _state(args: tuple[Any, ...]) -> tuple[Functional, Any]:
     """Return the run that a call belongs to, and a block in which its mode is off."""
     guard, like = active_mode(FUNCTIONALIZE), split(args)[0]
     if type(like) is FunctionalTensor and (guard is None or like.rank > guard.rank):
-        return like.level.payload, nullcontext()
+        return like.level.payload, NO_MODE
     assert guard is not None
     return guard.mode, Without(guard)
 
