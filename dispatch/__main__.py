@@ -225,7 +225,12 @@ def _explain(options: argparse.Namespace) -> None:
     else:
         if options.module is not None:
             load(options.module)
-        found = find(options.name)
+        try:
+            found = find(options.name)
+        except OperatorNotFoundError as error:
+            if options.module is None and not hasattr(ops, module):
+                raise OperatorNotFoundError(f"{error} Name it: npdispatch explain -m MODULE {options.name}.") from None
+            raise
     for op in [found] if isinstance(found, OpOverload) else [getattr(found, name) for name in found.overloads()]:
         print(op)
         paragraphs = inspect.cleandoc(vars(op).get("__doc__") or "").split("\n\n")

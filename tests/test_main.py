@@ -217,6 +217,11 @@ def test_a_wrong_word_is_refused_with_the_right_ones(words, status, said, capsys
     assert captured.err.count("\n") == 1
 
 
+def test_an_operator_whose_module_nobody_imports_is_asked_for_with_it(capsys):
+    assert command.main(["explain", "no_such::sin"]) == 1
+    assert capsys.readouterr().err.endswith("import the module that does. Name it: npdispatch explain -m MODULE no_such::sin.\n")
+
+
 def test_without_a_word_the_commands_are_listed(capsys):
     assert command.main([]) == 0
     printed = capsys.readouterr().out
