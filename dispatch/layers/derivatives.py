@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, check_data, descend, is_array, is_of_registered_class
-from ..core.pytree import field_names, items_of
+from ..core import OpOverload, Tensor, check_data, descend, is_array, is_of_registered_class
+from ..core.pytree import field_names, items_of, leaves
 from ..dispatcher.layer import Kernel
+from ..errors import DefinitionError, GradientError
 from ..operators.prims import astype, broadcast_to, sum_to
 from ..operators.registered_arrays import filled
+from ..schema.types import ANY, COMPLEX, FLOAT, RESIDUAL, SCALAR
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -25,6 +27,38 @@ def constant_kernel(whole: Callable[..., Any]) -> Kernel:
         return descend(whole, args)[0]
 
     return kernel
+
+
+def check_has_derivative(op: OpOverload, comes: str, leave: str) -> None:
+    """Refuse a derivative for an operator that returns no array; `comes` and `leave` are a layer's words for it."""
+    schema = op.schema
+    if schema.is_mutable or any(r.type.has_tensor or r.type in (ANY, RESIDUAL) for r in schema.returns):
+        return
+    if not schema.returns:
+        said = f"{op.name} returns nothing and writes to nothing, so that no {comes}. {leave}."
+    else:
+        said = (
+            f"{op.name} returns no array, so that no {comes}. Return a 0-d array, np.asarray(result), and hint it np.ndarray; "
+            f"or {leave[0].lower()}{leave[1:]}."
+        )
+    raise DefinitionError(said, operator=op.name)
+
+
+def gives_numbers(op: OpOverload) -> bool:
+    """Whether an operator has results that are numbers, of which some may have had a derivative."""
+    kinds = [kind for r in op.schema.returns for kind in (r.type, *r.type.parts)]
+    return any(kind in (FLOAT, COMPLEX, SCALAR) for kind in kinds)
+
+
+def check_numbers(op: OpOverload, out: Any, lost: str) -> None:
+    """Refuse a float that an operator without any derivative made of values that have one: it would be lost in silence."""
+    if any(isinstance(x, (float, complex)) for x in leaves(out)):
+        raise GradientError(
+            f"{op.name} made a number of a value that has a {lost}, and a number has none: it would be lost in silence. Return "
+            "a 0-d array, np.asarray(result), hint it np.ndarray, and give the operator a derivative; or write "
+            "dispatch.detach(...) around its arguments, where the number alone is meant.",
+            operator=op.name,
+        )
 
 
 def zeros(layout: Layout, like: Any) -> Any:

@@ -117,4 +117,8 @@ DIFFERENCES = {
         "Torch takes numbers only as the bounds of a new size. Here `max=x.size` may be symbolic, which is what is known of most "
         "such sizes."
     ),
+    "numbers without a gradient": (
+        "In torch an operator that makes a number of a tracked tensor drops its gradient in silence. Here an operator without a rule is "
+        "refused there, and a rule for one that returns numbers alone where it is registered. What is said: return a 0-d array."
+    ),
 }

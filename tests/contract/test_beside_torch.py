@@ -576,6 +576,22 @@ for operator, check, tracked in itertools.product(CHECKED, COMMON, (False, True)
     case(f"opcheck {check} of {operator} tracked {tracked}", partial(checked, operator, check, tracked), differs)
 
 
+def number_of_tracked(ruled, side, ns):
+    @side.library.custom_op(f"{ns}::f", mutates_args=(), schema="(Tensor x) -> float")
+    def f(x):
+        return float(x.sum())
+
+    if ruled:
+        f.register_autograd(lambda ctx, g: g)
+    x = side.array([1.0, 2.0], tracked=True)
+    (f(x) * x).sum().backward()
+    return x.grad
+
+
+for ruled in (False, True):
+    case(f"a number of a tracked array {'with a rule' if ruled else 'without one'}", partial(number_of_tracked, ruled), "numbers without a gradient")
+
+
 @pytest.fixture(scope="module")
 def theirs():
     return torch_side()

@@ -8,7 +8,7 @@ with a node, which refers to the nodes of the arguments.
 from collections.abc import Callable
 from typing import Any
 
-from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
+from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend, split
 from ...core.lazy import LazyFunction
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
@@ -18,10 +18,11 @@ from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.rule_operators import missing
 from ...operators.views import with_views
-from ..derivatives import constant_kernel
+from ..derivatives import check_has_derivative, check_numbers, constant_kernel, gives_numbers
 from ..opaque_rules import Opacity, checked_opaque
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
+from .grad_mode import quiet_now
 from .kernels import user_kernel
 from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
@@ -131,7 +132,10 @@ class Autograd(Layer):
         return made
 
     def _without_rule(self, op: OpOverload, named: OpOverload, derived: Derived | None) -> Kernel:
-        return self.lower(op, _ruleless(named)) if derived is None else derived.make()
+        if derived is not None:
+            return derived.make()
+        kernel = self.lower(op, _ruleless(named))
+        return _refusing_numbers(named, kernel) if gives_numbers(op) else kernel
 
 
 layer = Autograd("autograd", DispatchKey.AUTOGRAD)
@@ -164,11 +168,7 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
             raise DefinitionError(
                 f"{op.name}: {what} is a function, and the class {name} was given.{written}", operator=op.name
             )
-    if not op.schema.returns and not op.schema.is_mutable:
-        raise DefinitionError(
-            f"{op.name} returns nothing and writes to nothing, so that no gradient comes back to it. Leave the backward out.",
-            operator=op.name,
-        )
+    check_has_derivative(op, "gradient comes back to it", "Leave the backward out")
     form = form_of(op.schema)
     outputs = form.returned.count(-1) - form.residual + len(form.written)
     check_count(op, backward, 1 + outputs, "its backward", lambda: _backward_is_called(outputs, writes=bool(form.written)))
@@ -200,6 +200,18 @@ def _ruleless(op: OpOverload) -> Rule:
         )
 
     return Rule(backward)
+
+
+def _refusing_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
+    """The kernel of an operator that has no derivative, and returns numbers that no gradient comes back to."""
+
+    def refusing(*args: Any) -> Any:
+        out = kernel(*args)
+        if not quiet_now().covers(split(args)[0].level.number):
+            check_numbers(op, out, "gradient")
+        return out
+
+    return refusing
 
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:

@@ -18,7 +18,7 @@ from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.rule_operators import missing
 from ...operators.views import with_views
 from ...schema.types import RESIDUAL
-from ..derivatives import constant_kernel
+from ..derivatives import check_has_derivative, check_numbers, constant_kernel
 from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
@@ -48,11 +48,7 @@ class Forward(Layer):
             return
         if not callable(rule):
             raise DefinitionError(f"{op.name}: a jvp rule is a function, and {kind_of(rule)} was given.")
-        if not op.schema.returns and not op.schema.is_mutable:
-            raise DefinitionError(
-                f"{op.name} returns nothing and writes to nothing, so that no tangent comes of it. Leave the rule out.",
-                operator=op.name,
-            )
+        check_has_derivative(op, "tangent comes of it", "Leave the rule out")
         check_parameters(op, rule, leading=2, what="jvp rule")
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
@@ -159,6 +155,7 @@ def _ruleless(op: OpOverload) -> Kernel:
                 ),
                 operator=op.name,
             )
+        check_numbers(named, outputs, "tangent")
         return out
 
     return kernel
