@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from edges import ROWS, by_jax, by_torch, inf, is_array, nan, numbers, places, reverse
+from edges import ROWS, SPECIAL, by_jax, by_torch, inf, is_array, nan, numbers, places, reverse
 
 A = np.array
 
@@ -55,12 +55,17 @@ def gaps(w: Any) -> Any:
     return (w[..., None, :] - w[..., :, None])[..., ~np.eye(w.shape[-1], dtype=bool)]
 
 
+def pole_or_inf(*case: Any) -> Any:
+    return np.any([(x <= 0) & (x == np.floor(x)) | np.isinf(x) for x in np.broadcast_arrays(*case)], axis=0)
+
+
 def is_complex(*case: Any) -> bool:
     return some(np.iscomplexobj)(*case)
 
 
 NAN = "a derivative that depends on the value is nan where the value is"
 MIDDLE = "the mean of the two sides"
+LIMIT = "the limit of the slope"
 LEAST = "the subgradient of least norm; nan in a minimisation would spread to everything"
 
 CONVENTIONS = [
@@ -87,7 +92,8 @@ CONVENTIONS = [
     Convention("absolute fabs scalar_absolute", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
     Convention("absolute fabs scalar_absolute", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
     Convention("frexp mantissa", "nan", NAN, ("mantissa", (A(nan),), 0), np.isnan),
-    Convention("nextafter", "x or y is nan", NAN, ("nextafter", (A(nan), A(1.0)), 0), has_nan),
+    Convention("nextafter", "x or y is nan", NAN, ("nextafter", (A(nan), A(1.0)), 0), lambda x, y: np.isnan(x) | np.isnan(y)),
+    Convention("nextafter", "x = y", "the value is y there", ("nextafter", (A(1.0), A(1.0)), 1), lambda x, y: x == y, (1,)),
     Convention("ufunc_reduce ufunc_accumulate ufunc_reduceat", "slopes are infinite", "a sum of inf and -inf is nan", ("ufunc_accumulate", (A([0.0, -0.0, -0.0]), "np::divide", 0, None, None), 0),
         lambda *case: has_inf(*case) or some(lambda x: x == 0)(*case)),
     Convention("absolute scalar_absolute", "0, complex", LEAST, ("absolute", (A(0j),), 0)),
@@ -109,7 +115,7 @@ CONVENTIONS = [
     Convention("remainder", "x = inf, by y", "the value is nan there", ("remainder", (A(inf), A(1.0)), 1)),
     Convention("fmod", "x = inf or y = 0, by y", "the value is nan there", ("fmod", (A(1.0), A(0.0)), 1), lambda x, y: np.isinf(x) | (y == 0), (1,)),
     Convention("logaddexp logaddexp2", "x = y = inf", "the limit depends on the way", ("logaddexp", (A(inf), A(inf)), 0)),
-    Convention("divide_no_nan root", "0", "0 by definition: what norms and deviations end with", ("root", (A(0.0), 2.0), 0), lambda x, y: True),
+    Convention("divide_no_nan root", "0", "0 by definition: what norms and deviations end with", ("root", (A(0.0), 2.0), 0), lambda x, y: (x if isinstance(y, float) else y) == 0),
     Convention("linalg_norm linalg_vector_norm linalg_matrix_norm", "0", LEAST, ("linalg_norm", (A([0.0, 0.0]), None, None, False), 0)),
     Convention("linalg_norm linalg_vector_norm linalg_matrix_norm", "an element is nan, order 1 or inf", NAN,
         ("linalg_norm", (A([1.0, nan]), 1, None, False), 0), has_nan),
@@ -147,6 +153,20 @@ CONVENTIONS = [
     Convention("linalg_det linalg_cofactors linalg_inv linalg_inv_lower linalg_solve linalg_slogdet linalg_cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_tall_qr linalg_pinv linalg_lstsq linalg_cond linalg_inverse linalg_norm linalg_matrix_norm",
         "nan or inf in a matrix", "LAPACK's: nan in other elements, or NumPy's LinAlgError", ("linalg_slogdet", (A([[inf, 1.0], [1.0, 1.0]]),), 0),
         lambda *case: has_inf(*case) or has_nan(*case)),
+    Convention("erfcx dawsn log_ndtr", "inf", LIMIT, ("log_ndtr", (A(-inf),), 0), np.isinf),
+    Convention("gamma loggamma beta betaln poch", "a pole of the gamma function, or inf", LIMIT + ", by the sign of a zero; nan where it has none", ("gamma", (A(0.0),), 0),
+        lambda *case: pole_or_inf(*case, sum(case))),
+    Convention("i1e", "nan", NAN, ("i1e", (A(nan),), 0), np.isnan),
+    Convention("loggamma", "x < 0", "the value is nan there", ("loggamma", (A(-0.5),), 0), lambda x: x < 0),
+    Convention("gammainc gammaincc", "a <= 0, x <= 0 or inf", LIMIT + "; nan where the value is", ("gammainc", (A(1.0), A(inf)), 1),
+        lambda a, x: (a <= 0) | (x <= 0) | np.isinf(a) | np.isinf(x)),
+    Convention("boxcox", "a power of 0", LIMIT, ("boxcox", (A(2.0), A(0.0)), 1), lambda x, p: p == 0),
+    Convention("boxcox1p", "a power of 0", LIMIT, ("boxcox1p", (A(2.0), A(0.0)), 1), lambda x, p: p == 0),
+    Convention("boxcox", "x <= 0 or inf", LIMIT + "; nan where the value is", ("boxcox", (A(0.0), A(1.0)), 0), lambda x, p: (x <= 0) | np.isinf(x) | np.isinf(p) | np.isnan(p)),
+    Convention("boxcox1p", "x <= -1 or inf", LIMIT + "; nan where the value is", ("boxcox1p", (A(-1.0), A(1.0)), 0), lambda x, p: (x <= -1) | np.isinf(x) | np.isinf(p) | np.isnan(x + p)),
+    Convention("spence", "0, 1, 2, and where the value is nan", LIMIT + "; nan where the value is", ("spence", (A(1.0),), 0), lambda x: (x <= 2) & (x == np.floor(x)) | (x < 0)),
+    Convention("rel_entr kl_div", "x or y is 0, below or infinite", LIMIT + "; not 0 beside a value of inf", ("rel_entr", (A(1.0), A(0.0)), 0),
+        lambda x, y: (x <= 0) | (y <= 0) | np.isinf(x) | np.isinf(y) | np.isnan(x + y)),
 ]  # fmt: skip
 
 
@@ -174,13 +194,13 @@ def said(answer: Callable[[], Any]) -> str:
 def ours(line: Convention) -> str:
     """What we answer at the example of a line."""
     name, case, number = line.example
-    return said(lambda: reverse(ROWS[name], case, list(places(case))[number]))
+    return said(lambda: reverse({**ROWS, **SPECIAL}[name], case, list(places(case))[number]))
 
 
 def theirs(line: Convention) -> tuple[str, str]:
     """What JAX and torch answer there."""
     name, case, number = line.example
-    op, place = ROWS[name], list(places(case))[number]
+    op, place = {**ROWS, **SPECIAL}[name], list(places(case))[number]
     return said(lambda: by_jax(op, case, place)), said(lambda: by_torch(op, case, place))
 
 

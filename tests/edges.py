@@ -4,7 +4,7 @@
 numbers of GRID. The functions of JAX and torch that take a row's cases have the row's name, or stand in JAX and TORCH.
 """
 
-import importlib
+import importlib.util
 from collections.abc import Callable, Iterator
 from math import pi
 from typing import Any
@@ -367,6 +367,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
 def in_jax(op: OpOverload, np: Any) -> Callable[..., Any]:
     """The function of JAX that takes a row's cases. Raises AttributeError where there is none."""
     name = op.schema.name
+    if op.schema.namespace == SCIPY:
+        return getattr(importlib.import_module("jax.scipy.special"), RENAMED.get(name, name))  # type: ignore[no-any-return]
     if name in ("nextafter", "spacing"):  # which JAX has no derivative of
         raise AttributeError(name)
     if name in JAX:
@@ -541,6 +543,8 @@ def in_torch(op: OpOverload, torch: Any) -> Callable[..., Any]:
     Raises AttributeError where there is none.
     """
     name = op.schema.name
+    if op.schema.namespace == SCIPY:
+        return getattr(torch.special, RENAMED.get(name, name))  # type: ignore[no-any-return]
     if name in TORCH:
         return lambda *case: TORCH[name](torch, *case)
     if name.startswith("linalg_"):
@@ -551,3 +555,7 @@ def in_torch(op: OpOverload, torch: Any) -> Callable[..., Any]:
 
 
 ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable and op.schema.name not in UNSET}
+# SciPy's functions that JAX or torch has, save those whose gradient JAX compiles for seconds
+SCIPY, RENAMED = "scipy_special", {"psi": "digamma"}
+SPECIAL_NAMES = "beta betaln boxcox boxcox1p dawsn entr erf erfc erfcx erfinv expit gamma gammainc gammaincc gammaln i0e i1e kl_div log_ndtr loggamma logit ndtr ndtri poch psi rel_entr spence xlog1py xlogy"
+SPECIAL = {name: getattr(ops.scipy_special, name) for name in SPECIAL_NAMES.split()} if importlib.util.find_spec("scipy") else {}
