@@ -30,6 +30,7 @@ from ...layers.autograd import Rule, run_backward, track
 from ...layers.autograd.derivative_sources import Form
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
+from ...layers.fake.layer import layer as fake_layer
 from ...layers.jvp import DualTensor
 from ...layers.jvp.layer import layer as jvp_layer
 from ...layers.opaque_rules import apart, together
@@ -148,7 +149,12 @@ def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:
                     operator=system.name,
                 )
             found[i] = x
-    return np.reshape(found, b.shape)
+    dtype = b.dtype if found.dtype.kind == b.dtype.kind else found.dtype
+    return np.asarray(np.reshape(found, b.shape), dtype, order="C")
+
+
+def _solution_shape(system: System, b: Any, at: Any, leading: int) -> Any:
+    return np.empty_like(b, order="C")
 
 
 def _dense(A: Function, sides: Any) -> Any:
@@ -221,6 +227,7 @@ def _solve_batched(info: Any, in_dims: Any, system: System, b: Any, at: Any, lea
     return (stack(items, 0) if items else broadcast_to(b, (0, *b.shape)) if of_b is None else moveaxis(b, of_b, 0)), 0
 
 
+fake_layer.attach(linear_solve, _solution_shape)
 tape_layer.attach(linear_solve, _solve_backward, setup_context=_setup_solve)
 jvp_layer.attach(linear_solve, _solve_jvp)
 vmap_layer.attach(linear_solve, _solve_batched)

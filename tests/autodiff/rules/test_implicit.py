@@ -4,7 +4,8 @@ import making
 import numpy as np
 import pytest
 
-from dispatch import grad, vmap
+import dispatch
+from dispatch import eval_shape, grad, jacrev, make_fx, vmap
 from dispatch.autodiff.rules.implicit import pulled_back, pushed_forward
 from dispatch.errors import DefinitionError, GradientError
 
@@ -35,6 +36,21 @@ def test_three_derivatives_of_a_closed_form(solve):
     ones = np.ones(3)
     assert np.allclose(pushed_forward(second, [A], [ones]), 0.375 * A**-2.5)
     assert np.allclose(pushed_forward(lambda x: pushed_forward(op, [x], [ones]), [A], [ones]), -0.25 * A**-1.5)
+
+
+@pytest.mark.parametrize("solve", SOLVES.values(), ids=SOLVES)
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_a_graph_has_the_solve_as_one_call(mode, solve):
+    op = root(solve)
+    op.register_fake(lambda x: np.empty_like(x))
+    first = grad(lambda x: np.sum(op(x)))
+    graph = make_fx(first, mode)(A)
+    assert [node.name for node in graph.nodes].count("linear_solve") == 1
+    assert np.allclose(graph(A + 1), 0.5 * (A + 1) ** -0.5)
+    second = make_fx(jacrev(first), mode)(A)
+    assert np.allclose(second(A + 1), np.diag(-0.25 * (A + 1) ** -1.5))
+    assert eval_shape(jacrev(first), A).shape == (3, 3)
+    assert np.allclose(dispatch.compile(first)(A), first(A))
 
 
 def test_the_transposed_system_is_solved_for_a_gradient():
