@@ -51,15 +51,16 @@ from .sorting import INDEX, searchsorted, take_along_axis
 
 def _counts(x: Any, weights: Any, length: int, *, fixed: bool) -> Any:
     x = np.asarray(x)
+    if x.ndim == 1 and (weights is None or np.shape(weights) == x.shape):
+        found = np.bincount(x, weights, length)
+        if fixed and len(found) > length:
+            raise _too_many(len(found), length)
+        return found
     if not x.size or x.dtype.kind not in "iub" or x.min() < 0 or not np.can_cast(x.dtype, INDEX):
         np.bincount(x.ravel())  # raises NumPy's own error
     largest = int(x.max()) if x.size else -1
     if fixed and largest >= length:
-        raise BatchingError(
-            f"np::bincount: an element of a batch is {largest}, and minlength={length}: its item has more counts than others, which make no "
-            f"batch. Give minlength={largest + 1}, or more.",
-            operator="np::bincount",
-        )
+        raise _too_many(largest + 1, length)
     length = length if fixed else largest + 1 if largest >= length else length
     if weights is not None:
         x = np.broadcast_to(x, np.broadcast_shapes(x.shape, np.shape(weights)))
@@ -67,6 +68,14 @@ def _counts(x: Any, weights: Any, length: int, *, fixed: bool) -> Any:
     flat = (x.reshape(rows, -1) + length * np.arange(rows)[:, None]).ravel() if rows != 1 else x.ravel()
     given = None if weights is None else np.broadcast_to(weights, x.shape).ravel()
     return np.bincount(flat, given, rows * length).reshape(*x.shape[:-1], length)
+
+
+def _too_many(count: int, length: int) -> BatchingError:
+    return BatchingError(
+        f"np::bincount: an element of a batch is {count - 1}, and minlength={length}: its item has more counts than others, which make no "
+        f"batch. Give minlength={count}, or more.",
+        operator="np::bincount",
+    )
 
 
 def _fake_counts(x: Any, weights: Any, length: Any, fixed: bool) -> Any:
@@ -439,11 +448,25 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 
 _, digitized = spelled(np.digitize, "x bins right", digitize)
 
-FUNCTIONS: dict[Any, Any] = dict([
-    spelled(np.bincount, "x weights minlength", bincount),
-    (np.digitize, lambda x, bins, right=False: digitized(x, bins, bool(right))),
-    (np.histogram, histogram), (np.histogram_bin_edges, histogram_bin_edges), (np.histogramdd, histogramdd), (np.histogram2d, histogram2d),
-])  # fmt: skip
+_, of_bins = spelled(np.bincount, "x weights minlength", bincount)
+
+
+def bincounted(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """`np.bincount`. How many counts an array without a derivative gives is known, of a fake and in a graph too."""
+    bins = as_value(x)
+    if isinstance(weights, Tensor) and type(minlength) is int and type(bins) is np.ndarray and bins.ndim == 1 and bins.size:
+        countable = bins.dtype.kind in "iu" and np.can_cast(bins.dtype, INDEX) and bins.min() >= 0
+        if countable and agreeing([bins.shape, weights.shape]):
+            largest = int(bins.max())
+            return counts(bins, weights, largest + 1 if largest >= minlength else minlength, True)
+    return of_bins(x, weights=weights, minlength=minlength)
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.bincount: bincounted,
+    np.digitize: lambda x, bins, right=False: digitized(x, bins, bool(right)),
+    np.histogram: histogram, np.histogram_bin_edges: histogram_bin_edges, np.histogramdd: histogramdd, np.histogram2d: histogram2d,
+}  # fmt: skip
 
 
 def install() -> None:

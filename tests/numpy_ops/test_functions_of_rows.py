@@ -223,6 +223,23 @@ def test_how_many_counts_there_are_depends_on_data() -> None:
         )
 
 
+def test_how_many_counts_plain_numbers_give_is_known() -> None:
+    places, w = np.array([0, 2, 2, 1, 5]), np.array([0.5, 2.0, -1.0, 4.0, 0.25])
+    for x, least in ((places, 0), (places.tolist(), 8), (places.astype(np.uint8), 6)):
+        f = lambda w, x=x, least=least: np.bincount(x, weights=w, minlength=least)
+        made = dispatch.eval_shape(f, w)
+        assert (made.shape, made.dtype) == (f(w).shape, f(w).dtype)
+        for mode in ("real", "fake"):
+            graph = dispatch.make_fx(f, mode)(w)
+            assert not graph.symbols
+            np.testing.assert_array_equal(graph(2 * w), f(2 * w))
+    compiled = dispatch.compile(lambda w: np.bincount(places, w), fullgraph=True)
+    for places[-1] in (5, 3, 9):
+        np.testing.assert_array_equal(compiled(w), np.bincount(places, w))
+    for wrong, error in ((places - 1, "no negative elements"), (places[:3], "the same length"), (places * 0.5, "Cannot cast"), (places[None], "too deep")):
+        assert error in refused(lambda wrong=wrong: dispatch.grad(lambda w: np.sum(np.bincount(wrong, w)))(w), (TypeError, ValueError))
+
+
 def test_an_estimated_number_of_bins_is_that_of_numpy_and_makes_no_batch() -> None:
     for bins in ("auto", "sqrt", "fd", "doane"):
         found = np.histogram(dispatch.tensor(Y, requires_grad=True), bins)
