@@ -68,8 +68,10 @@ def tied(make: Make) -> Any:
 
 EXTRA: dict[str, Callable[[Make], list[Case]]] = {
     **dict.fromkeys(["linalg_det", "linalg_slogdet", "linalg_svdvals", "linalg_cofactors"], lambda make: [(a,) for a in singular(make)]),
+    "linalg_cond": lambda make: [(np.asarray([[0, 1], [2, 0]], make(()).dtype), order) for order in (1, -1, inf, -inf)],
     "linalg_eigvalsh": lambda make: [(a, "L") for a in singular(make) if np.array_equal(a, a.T)],
     "linalg_norm": lambda make: [(make((3,)), order, None, False) for order in (0.5, 1.5, 3, -1, -2.0, 0)]
+    + [(np.asarray([0, 1, nan], make(()).dtype), 0.5, None, False)]
     + [(a, order, None, False) for a in singular(make) for order in ("fro", "nuc", 2, -2)],
     **dict.fromkeys(["var", "std"], lambda make: [(make((1,)), None, None, ddof, False) for ddof in (0, 1)]),
     **dict.fromkeys(["max", "min", "ptp"], lambda make: [(tied(make), None, False), (make((1,)), 0, True)]),
