@@ -9,6 +9,7 @@ from ...dispatcher.conversion_advice import array_advice
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
 
+OTHER = " Make an operator of other code by dispatch.custom_op."
 RANDOMNESS = ("error", "same", "different")
 
 
@@ -90,7 +91,7 @@ class BatchedTensor(Tensor):
         check_open(self)
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
-            f"of its transform. {array_advice(self.dtype)}"
+            f"of its transform. {array_advice(self.dtype, OTHER)}"
         )
 
     def __repr__(self) -> str:
