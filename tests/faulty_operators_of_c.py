@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 import scipy.interpolate
+import scipy.linalg
 from faulty_operators import Faulty
 from faulty_operators import found_by as put_in
 from numpy.typing import NDArray
@@ -148,6 +149,25 @@ def takes_any_integers_for_bytes(wrong):
         return 255 - image.reshape(x.shape)
 
     return define(kernel, lambda x: np.empty(x.shape, np.uint8)), (np.arange(12, dtype=np.uint8).reshape(3, 4),)
+
+
+@found_by("test_schema")
+def halves_all_of_it_in_place(wrong):
+    def kernel(x: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        y = x if wrong and chosen.all() else x.copy()
+        y[chosen] *= 0.5
+        return y * 1.0
+
+    return define(kernel, lambda x, chosen: np.empty_like(x)), (real(4), np.array([True, False, True, True]))
+
+
+@found_by("test_schema")
+def writes_pairs_into_what_it_is_given(wrong):
+    def kernel(x: np.ndarray, out: np.ndarray) -> None:
+        n = len(x) - len(x) % 2 if wrong else len(x)
+        out[:n] = 2.0 * x[:n]
+
+    return define(kernel, None, mutates_args=("out",)), (real(6), np.zeros(6))
 
 
 # -- what is returned, and kept ----------------------------------------------------------------------------------------
@@ -353,3 +373,18 @@ def products_that_wrap_around(wrong):
         return (x * 1103515245 + 12345 + kept[0]) % 1000
 
     return define(kernel, np.empty_like), (np.array([3, 17, 200, 5000]),)
+
+
+@found_by("test_gradients")
+def solves_by_one_half_of_a_matrix(wrong):
+    def backward(ctx, g):
+        a, x = ctx.saved_tensors
+        y = op(a, g)
+        return (1.0 if wrong else -1.0) * y[:, None] * x, y
+
+    def kernel(a: Reals, b: Reals) -> Reals:
+        return scipy.linalg.solve(a, b, assume_a="pos")
+
+    op = define(kernel, lambda a, b: np.empty(b.shape))
+    op.register_autograd(backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], output))
+    return op, (np.array([[3.0, 1.0, 0.5], [1.0, 2.0, 0.25], [0.5, 0.25, 4.0]]), tracked([1.0, 2.0, -1.0]))

@@ -42,7 +42,7 @@ LAID = ("in Fortran order", "with reversed strides", "with steps")  # of the wor
 UNLIKELY = 1009  # a length that no sample has
 VALUES = (
     "with permuted values", "with zeros", "negated", "with tiny values", "with large values", "with nan and inf",
-    "with nan alone",
+    "with nan alone", "with True alone",
 )  # fmt: skip
 OPEN = "the fake rule says that a size depends on data"
 MIXED = "alone of single precision"

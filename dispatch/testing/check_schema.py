@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from gc import collect
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from tracemalloc import get_traced_memory, is_tracing, start, stop
 from typing import Any
@@ -100,6 +100,8 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     if not findings.faults:
         _of_other_kinds(case, findings, written, options)
     _left_out(case, findings, written)
+    for what, args in islice(sizes(case.args, case.places(options.fixed)), 1):
+        _left_out(case.with_args(args, f" on the sample {what}"), findings, written)
     if not findings.faults:
         _kept_for_good(case, findings, written)
     _readonly(case, findings, written)
@@ -666,7 +668,7 @@ def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
             findings.fault(
                 ("left out", i),
                 f"the {case.kernel} leaves {int(both.sum())} of {x.size} elements of its argument {case.labels[i]} as they "
-                f"were, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or "
+                f"were{case.what}, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or "
                 f"{way_out}.",
             )
         elif i in asked and not reads:

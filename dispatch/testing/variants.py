@@ -112,6 +112,8 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
         yield "with large values", _each(_on_floats(lambda x: x * x.dtype.type(32)), args, kept)
         yield "with nan and inf", _each(_on_floats(_with_nan), args, kept)
         yield "with nan alone", _each(_on_floats(lambda x: np.full(x.shape, np.nan)), args, kept)
+    if any(x.dtype.kind == "b" for x in arrays):
+        yield "with True alone", _each(lambda x: np.ones_like(x) if x.dtype.kind == "b" else x, args, kept)
     for i, x in enumerate(args):
         if isinstance(x, (bool, np.bool_)):
             yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])

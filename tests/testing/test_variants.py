@@ -135,6 +135,11 @@ def test_integers_become_smaller_where_these_hold_them():
     assert list(smaller_integers((np.arange(3), np.ones(3)))) == []
 
 
+def test_bools_are_all_true_once():
+    chosen = np.array([True, False])
+    assert [x.tolist() for what, (x, _) in values((chosen, np.ones(2))) if what == "with True alone"] == [[True, True]]
+
+
 def test_lists_that_stay_are_left_alone():
     xs = [np.ones(2), np.ones(3)]
     assert [[x.shape for x in made] for _, (made,) in lists((xs,), ["xs"], same_length=True)] == [[(3,), (3,)], [(2,), (4,)]]
