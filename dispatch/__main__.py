@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.print_help()
         return 0
     if not words[0].startswith("-") and words[0] not in COMMANDS:
-        advice = did_you_mean(words[0], COMMANDS)
+        advice = f" Write --{words[0]}." if words[0] in ("help", "version") else did_you_mean(words[0], COMMANDS)
         known = ", ".join(COMMANDS)
         print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {known}.", file=sys.stderr)
         return 2

@@ -255,6 +255,9 @@ def kind_of(x: object) -> str:
         return "None" if x is None else "an Ellipsis"
     if name.startswith("_") and callable(x):  # NumPy's dispatchers, functions of ctypes: what they are called is inside
         name = "function"
+    whose = str(type(x).__module__).partition(".")[0]
+    if name in ("dtype", "Tensor", "Array", "ArrayImpl", "device") and whose != "numpy":
+        return f"a {whose}.{name}"  # NumPy and this package have such, too
     vowel = name[0].lower() in "aeiou" and name != "ufunc"
     return f"{'an' if vowel or name == 'ndarray' else 'a'} {name}"
 

@@ -119,9 +119,10 @@ class Arguments:
                 f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "
                 "2.0 for 2."
             )
+        remedy = f"Give a field of it: x[{x.dtype.names[0]!r}]" if x.dtype.names else "Cast it: x.astype(float)"
         raise GradientError(
-            f"{asked}, which is an array of dtype {x.dtype}: only floating-point and complex values have a derivative. Cast "
-            "it: x.astype(float)."
+            f"{asked}, which is an array of dtype {x.dtype}: only floating-point and complex values have a derivative. "
+            f"{remedy}."
         )
 
 

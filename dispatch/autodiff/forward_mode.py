@@ -73,7 +73,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
         inside = unflatten(primals, list(map(dual, leaves, moves, repeat(level))))
         try:
             result, aux = result_and_aux(unrecorded(f(*inside), level), has_aux)
-        except TypeError:
+        except (TypeError, AttributeError):
             check_takes("jvp", f, primals)
             raise
         moved = list(map(_moved, flattened(result), repeat(level)))

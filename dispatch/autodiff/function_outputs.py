@@ -19,7 +19,8 @@ def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         got = f"a tuple of {len(result)}" if isinstance(result, tuple) else described(result)
-        raise GradientError(f"has_aux=True says that the function returns a pair (value, aux), and it returned {got}.")
+        said = f"has_aux=True says that the function returns a pair (value, aux), and it returned {got}."
+        raise GradientError(f"{said} Return both, or leave has_aux= out.")
     return result
 
 

@@ -152,7 +152,7 @@ def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk
             taped = TapedArguments(who, level, f, asked, alone, args, keywords)
             try:
                 result, aux = result_and_aux(f(*taped.args, **taped.keywords), has_aux)
-            except TypeError:
+            except (TypeError, AttributeError):
                 check_takes(who, f, args, keywords)
                 raise
             leaves = flattened(result)
@@ -241,7 +241,7 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
                 inside, named = given.call_with([old if x is None else dual(x, next(moving), level) for x, old in pairs])
                 try:
                     result, aux = result_and_aux(unrecorded(f(*inside, **named), level), has_aux)
-                except TypeError:
+                except (TypeError, AttributeError):
                     check_takes(who, f, args, keywords)
                     raise
                 leaves = flattened(result)

@@ -101,7 +101,7 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
             aux = None
             try:
                 value = f(*taped.args, **taped.keywords)
-            except TypeError:
+            except (TypeError, AttributeError):
                 check_takes(who, f, args, keywords)
                 raise
             if has_aux is not False:
@@ -202,7 +202,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         taped = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {})
         try:
             result, aux = result_and_aux(f(*taped.args), has_aux)
-        except TypeError:
+        except (TypeError, AttributeError):
             check_takes("vjp", f, primals)
             raise
         leaves = flattened(result)

@@ -594,7 +594,7 @@ class Reached:
             self._enum(cls, path)
             return
         if meta is not type and meta.__module__ not in ABSTRACT:
-            self._refuse(f"it refers to {path}, whose class has the metaclass {meta.__name__}")
+            self._refuse(f"it refers to {path or cls.__name__}, a class with the metaclass {meta.__name__}")
         self._note(MRO, cls, None, cls.__mro__, path)
         if self.names & NAMED_BY:
             self._note(READ, cls, naming, naming(cls), f"{path or cls.__name__}.__name__")

@@ -13,6 +13,7 @@ cdef class Hooks:
     cdef public object kernels              # (op) -> `op.kernels`
     cdef public object explain              # (op, args, keywords) -> `op.explain(...)`
     cdef public object describe             # (op) -> `repr(op)`
+    cdef public object docstring            # (op, text) -> what it keeps as its `__doc__`
     cdef public object signature            # (op) -> `op.__signature__`
     cdef public object functional           # (op) -> `op.functional`
     cdef public object overloads            # (op) -> `op.overloads`

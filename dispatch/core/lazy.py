@@ -4,6 +4,7 @@ This is the one place that imports by name while the program runs, but for pickl
 locks make it safe when two threads come first: nothing here holds a lock while a module is imported.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import Lock, get_ident
@@ -22,30 +23,56 @@ ELSEWHERE = {
     "Function": "library.custom_op with op.register_autograd",
     "Variable": "tensor",
     "as_tensor": "tensor",
+    "associative_scan": "scan",
+    "custom_gradient": "library.custom_op with op.register_autograd",
     "assert_close": "testing.assert_close",
     "custom_jvp": "library.custom_op with op.register_jvp",
     "custom_vjp": "library.custom_op with op.register_autograd",
     "defvjp": "library.register_autograd",
     "elementwise_grad": "grad",
     "from_numpy": "tensor",
+    "fx": "make_fx",
     "gradgradcheck": "testing.gradgradcheck",
     "inference_mode": "no_grad",
     "jacobian": "jacrev",
     "jit": "compile",
     "lax": "control_flow",
     "linearize": "jvp",
+    "make_jaxpr": "make_fx",
     "pmap": "vmap",
+    "primitive": "library.custom_op",
+    "pure_callback": "library.custom_op",
+    "register_op": "library.custom_op",
+    "remat": "checkpoint",
     "stop_gradient": "detach",
+    "switch": "cond",
     "trace": "make_fx",
     "value_and_jacobian": "jacrev",
 }
+DEVICES = "An array has the device that it was made on; a kernel for one is op.register_kernel('cuda', kernel)."
+DRAWS = "Write np.random.default_rng(0), and rng.normal(size=shape) of it."
+CONTAINERS = "Transforms take lists, dicts and dataclasses as they are; go over one by {key: f(x) for key, x in xs.items()}."
 # What others have and this package has not, and how it is done here.
 NOT_HERE = {
+    "cuda": DEVICES,
+    "device": DEVICES,
+    "device_put": DEVICES,
+    "func": "Its functions are here: dispatch.grad, dispatch.vmap, dispatch.jacrev.",
+    "hvp": "Write dispatch.jvp(dispatch.grad(f), (x,), (v,))[1].",
+    "is_grad_enabled": "Ask a result: isinstance(y, dispatch.Tensor), of a tracked x.",
+    "is_tensor": "Write isinstance(x, dispatch.Tensor).",
     "manual_seed": "There is no generator of all: write rng = np.random.default_rng(0), and give it to who draws.",
     "nn": "It holds no layers of networks: write functions of arrays, and dispatch.grad of them.",
     "optim": "An optimizer writes to its parameters: with dispatch.no_grad(): x -= rate * x.grad.",
+    "pytree": CONTAINERS,
+    "rand": DRAWS,
+    "randint": DRAWS,
+    "randn": DRAWS,
     "random": "There is no generator of all: write rng = np.random.default_rng(0), and give it to who draws.",
     "set_default_dtype": "An array has the dtype that it was made with: np.zeros(3, np.float32).",
+    "tree": CONTAINERS,
+    "tree_map": CONTAINERS,
+    "tree_util": CONTAINERS,
     "utils": "Write dispatch.checkpoint for torch.utils.checkpoint.",
 }
 FEW = 30  # names that are all listed
@@ -102,19 +129,33 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
     if name.startswith("_"):
         return ""
     known = [*module.get("__all__", ())]
-    face = module["__name__"].rpartition(".")[2]
+    face, package = module["__name__"].rpartition(".")[2], module["__package__"].partition(".")[0]
     if name in ELSEWHERE and ELSEWHERE[name].partition(".")[0] in known:
         return f" Write {face}.{ELSEWHERE[name]}."
     for word in known if module["__name__"] == module["__package__"] else ():  # another face of this package has it
         if word not in lazy and isinstance(module[word], ModuleType) and name in getattr(module[word], "__all__", ()):
             return f" Write {face}.{word}.{name}."
-    if name in NOT_HERE and "custom_op" in known and module["__name__"] == module["__package__"]:
+    if module["__name__"].count(".") == 1 and (said := of_package(package, name, module["__name__"])):
+        return said
+    root = "custom_op" in known and module["__name__"] == module["__package__"]
+    if name in NOT_HERE and root:
         return f" {NOT_HERE[name]}"
+    if root and name in (words := import_module(".others_words", __package__).ELSEWHERE):
+        return f" Write {words[name]}."
     if near := did_you_mean(name, known):
         return near
     if module["__name__"] == module["__package__"] and "." not in face and hasattr(np, name):
         return f" Write np.{name}: NumPy's functions take the values of this package."
-    return f" It has {', '.join(known)}." if 0 < len(known) < FEW else ""
+    if not known:
+        return ""
+    return f" It has {', '.join(known)}." if len(known) < FEW else f" dir({module['__name__']}) lists what it has."
+
+
+def of_package(package: str, name: str, face: str) -> str:
+    """What to write for a name that one face of a package has not, and the package itself has, under this or another name."""
+    known = () if face == package else getattr(sys.modules.get(package), "__all__", ())
+    other = name if name in known else ELSEWHERE.get(name, "")
+    return f" Write {package}.{other}." if other.partition(".")[0] in known else ""
 
 
 class LazyFunction:

@@ -35,8 +35,8 @@ from types import GenericAlias
 
 import numpy as np
 
-from ..errors import ArgumentError, DefinitionError, kind_of
-from .wrong_calls import instead_of, left_out, nothing_below
+from ..errors import ArgumentError, DefinitionError
+from .wrong_calls import instead_of, left_out, no_layer, no_registration, not_set, nothing_below
 from .tensor import seen_through
 
 cdef extern from *:
@@ -489,8 +489,7 @@ cdef class OpOverload:
             `unregister` takes it.
         """
         if not hasattr(layer, "check"):
-            raise DefinitionError(f"{self.name}: register takes a layer, and was given {kind_of(layer)}. "
-                                  "Write op.register_fake(rule), or the verb of another layer.")
+            raise no_layer(self, layer)
         layer.check(self, rule)
         return self.register_at(layer.key, rule, layer)
 
@@ -519,6 +518,7 @@ cdef class OpOverload:
         raise ArgumentError(f"{self.name}[...] was asked for, and an operator is called: {self.definition.schema.name}(...).")
 
     # A call was left out: what follows it was written behind the operator.
+    __array_priority__ = 1e9                # x + op comes here, and not to __array__
     def __add__(self, other): raise left_out(self, "+")
     def __radd__(self, other): raise left_out(self, "+")
     def __sub__(self, other): raise left_out(self, "-")
@@ -530,6 +530,10 @@ cdef class OpOverload:
     def __matmul__(self, other): raise left_out(self, "@")
     def __rmatmul__(self, other): raise left_out(self, "@")
     def __neg__(self): raise left_out(self, "-")
+    def __pow__(self, other, modulo): raise left_out(self, "**")
+    def __len__(self): raise left_out(self, "len")
+    def __array__(self, dtype=None, copy=None): raise left_out(self, "array")
+    def __bool__(self): return True         # and not by `__len__`
     def __enter__(self): raise left_out(self, "with")
     def __exit__(self, *exception): pass
 
@@ -542,9 +546,7 @@ cdef class OpOverload:
             What `register` or `register_at` returned.
         """
         if not isinstance(registration, Registration):
-            raise DefinitionError(
-                f"{self.name}: unregister takes what op.register returned, and was given {kind_of(registration)}. Register "
-                "another rule, which takes the place of the one before; or register in a Library, and call its destroy().")
+            raise no_registration(self, registration)
         self.definition.table.remove(registration)
 
     def fallthrough(self, keys):
@@ -600,10 +602,8 @@ cdef class OpOverload:
 
     def __setattr__(self, str name, value):
         if not (name.startswith("__") and name.endswith("__")):
-            raise AttributeError(
-                f"{self.name}: the attribute {name!r} cannot be set. What an operator has is registered: "
-                f"op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward).")
-        PyObject_GenericSetAttr(self, name, value)
+            raise not_set(self, name)
+        PyObject_GenericSetAttr(self, name, self.hooks.docstring(self, value) if name == "__doc__" else value)
 
     def __delattr__(self, str name):
         getattr(self, name)                 # which raises for a name that it does not have

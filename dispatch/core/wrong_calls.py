@@ -9,7 +9,9 @@ It has more than 350 lines: each kind of call has its words, of functions, const
 import enum
 import functools
 import inspect
+import sys
 import types
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -24,7 +26,10 @@ T = TypeVar("T")
 
 # What others call a parameter; it is said where the function has the second.
 PARAMETERS_ELSEWHERE = {
-    "arg_num": "argnums", "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types",
+    "arg_num": "argnums", "body_fn": "body", "body_fun": "body", "carried_inputs": "init", "combine_fn": "f",
+    "cond_fn": "cond", "cond_fun": "cond", "false_fn": "false", "false_fun": "false", "init_val": "init",
+    "operand": "operands", "predicate": "pred", "true_fn": "true", "true_fun": "true",
+    "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types",
     "grad_output": "grad_outputs", "in_axes": "in_dims", "mutable_args": "mutates_args", "out_axes": "out_dims",
     "require_grad": "requires_grad", "static_argnums": "static_argnames", "types": "device_types",
 }
@@ -36,6 +41,12 @@ NO_PARAMETERS = {
     "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
 }  # fmt: skip
 
+
+# What a parameter is that was left out, where its name does not say it.
+MISSING = {
+    "dispatch_key": " It is 'CPU', say.", "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.",
+    "level": " It is 'default', 'full' or 'off'.", "schema": ' It is text: "(Tensor x) -> Tensor".',
+}  # fmt: skip
 
 # What others call what an operator has: the verb, and how it is written.
 VERBS_ELSEWHERE = {
@@ -76,8 +87,32 @@ def left_out(op: Any, sign: str) -> ArgumentError:
     call = f"{op.schema.name}(...)"
     if sign == "with":
         return ArgumentError(f"`with` was asked of {op.name}, and an operator is no block: it is called, {call}.")
+    if sign == "array":
+        return ArgumentError(f"an array was asked of {op.name} itself, and an operator is called: write its result, {call}.")
+    if sign[-1].isalpha():
+        return ArgumentError(f"{sign}() was given {op.name} itself, and an operator is called: write {sign}({call}).")
     said = f"'{sign}' was asked of {op.name} itself, and an operator is called"
     return ArgumentError(f"{said}: write {sign} with its result, {call}.")
+
+
+def no_layer(op: Any, given: object) -> DefinitionError:
+    """What to raise where a rule was registered with what is no layer."""
+    said = f"{op.name}: register takes a layer, and was given {kind_of(given)}"
+    return DefinitionError(f"{said}. Write op.register_fake(rule), or the verb of another layer.")
+
+
+def no_registration(op: Any, given: object) -> DefinitionError:
+    """What to raise where what is no registration was to be taken away."""
+    return DefinitionError(
+        f"{op.name}: unregister takes what op.register returned, and was given {kind_of(given)}. Register another rule, which "
+        "takes the place of the one before; or register in a Library, and call its destroy()."
+    )
+
+
+def not_set(op: Any, name: str) -> AttributeError:
+    """What to raise where an attribute of an operator was set."""
+    verbs = "op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward)"
+    return AttributeError(f"{op.name}: the attribute {name!r} cannot be set. What an operator has is registered: {verbs}.")
 
 
 def no_key(name: object, known: Iterable[str]) -> str:
@@ -147,6 +182,8 @@ def clear(
                 refusal = None if calls is None else _uncallable(function, calls, args, keywords)
                 refusal = refusal or unsuited(function, args, keywords)
                 if refusal is None:
+                    if calls is not None:
+                        note_containers(function.__name__, error, inspect.signature(function).bind(*args, **keywords).arguments)
                     raise
             else:
                 refusal = unfit(function, args, keywords)
@@ -165,7 +202,9 @@ def _binds(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[s
 
 
 def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords: Collection[str] = ()) -> None:
-    """Raise where a function that was given does not take a call: what a transform asks when the call raised a TypeError.
+    """Raise where a function that was given does not take a call: what a transform asks when the call raised.
+
+    Where it does take it, the exception that is being handled gets a note of a list or tuple that it may be about.
 
     Examples
     --------
@@ -177,6 +216,7 @@ def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords
         signature = inspect.signature(f)
     except (TypeError, ValueError):  # a builtin, which tells nothing
         return
+    raised = sys.exception()
     try:
         signature.bind(*args, **dict.fromkeys(keywords))
     except TypeError:
@@ -187,6 +227,26 @@ def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords
         said = f"{who}: {what} takes ({_shown(signature.parameters.values())}), and was called with {' and '.join(given)}"
         said += f": {' and '.join(map(repr, missing))} must be given." if missing else "."
         raise ArgumentError(said) from None
+    note_containers(who, raised, {f"argument {i}": x for i, x in enumerate(args)})
+
+
+def note_containers(who: str, raised: BaseException | None, given: Mapping[str, Any]) -> None:
+    """Say in a note of an exception, which speaks of a list or tuple, that one was given: its items are values of their own.
+
+    Examples
+    --------
+    >>> error = TypeError("unsupported operand type(s) for ** or pow(): 'list' and 'int'")
+    >>> note_containers("grad", error, {"argument 0": [1.0, 2.0]})
+    >>> print(*error.__notes__)
+    grad: argument 0 is a list of 2, and the function gets a list, with a value for each item. For one array give np.asarray(x).
+    """
+    if not isinstance(raised, (TypeError, AttributeError)):
+        return
+    for name, x in given.items():
+        kind = type(x).__name__
+        if type(x) in (list, tuple) and (f"'{kind}'" in str(raised) or "sequence" in str(raised)):
+            said = f"{who}: {name} is a {kind} of {len(x)}, and the function gets a {kind}, with a value for each item."
+            raised.add_note(f"{said} For one array give {'np.asarray(x)' if len(x) != 1 else 'the item alone'}.")
 
 
 def may_take(f: Any, count: int) -> bool:
@@ -288,7 +348,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
     missing = _missing(parameters, len(args), keywords)
-    return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.")
+    first_of = MISSING.get(missing[0], "") if len(missing) == 1 else ""
+    return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.{first_of}")
 
 
 def _shown(parameters: Iterable[inspect.Parameter]) -> str:
@@ -361,6 +422,13 @@ def named_dtype(who: str, name: Any) -> Any:
         known = ["float", "int", "complex", *[np.dtype(char).name for char in np.typecodes["All"]]]
         said = f"{who}: dtype= is one of NumPy's, and there is none of the name {name!r}.{did_you_mean(name, known)}"
         raise ArgumentError(said) from None
+
+
+def never_entered(name: str) -> None:
+    """Warn of a block that goes, and was made without effect: torch's `set_grad_enabled(False)` works without a `with`."""
+    if not sys.is_finalizing():
+        said = f"{name}(...) was made and never entered, so that it did nothing. Write `with {name}(...):` around the code."
+        warnings.warn(said, RuntimeWarning, stacklevel=3)
 
 
 class Block(type):

@@ -91,8 +91,11 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     names, count, positional = arguments.names, arguments.count, arguments.positional
     call = f"{operator}({', '.join(names)})"
     if len(args) > positional:
-        how = f"{positional} by position" if positional < count else f"{positional}"
-        return ArgumentError(f"{call} takes {how} and was given {len(args)}.", operator=operator)
+        if positional == count:
+            return ArgumentError(f"{call} takes {positional} and was given {len(args)}.", operator=operator)
+        call = f"{operator}({', '.join([*names[:positional], '*', *names[positional:]])})"
+        given = f"{call} takes {positional} by position and was given {len(args)}"
+        return ArgumentError(f"{given}. Name the others: {names[positional]}=...", operator=operator)
     bound = dict(zip(names, args, strict=False))
     for name, value in keywords.items():
         if name not in names:

@@ -6,9 +6,10 @@ Both are observers: they see each step of each call of their thread, and cost no
 import threading
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any, NamedTuple, TextIO
+from typing import Any, ClassVar, NamedTuple, TextIO
 
 from ..core import Definition, DispatchKey, OpOverload, key_of_rank
+from ..core.wrong_attributes import no_attribute
 from ..core.wrong_calls import block_function
 from ..errors import ArgumentError, kind_of
 from .explain import what_runs
@@ -50,11 +51,14 @@ class CallLog(Watcher):
     """Prints a line for each step of each call; made by `log_calls`."""
 
     _fields = ()
+    _called = "log_calls"
 
     def __init__(self, file: TextIO | None) -> None:
-        super().__init__()
         if file is not None and not hasattr(file, "write"):
-            raise ArgumentError(f"log_calls writes to a file that is open for text, and {kind_of(file)} was given.")
+            how = f"open({file!r}, 'w')" if isinstance(file, str) else "open('calls.txt', 'w')"
+            said = f"log_calls writes to a file that is open for text, and {kind_of(file)} was given."
+            raise ArgumentError(f"{said} Write {how}.")
+        super().__init__()
         self._file = file
         self._here = _Written()
 
@@ -135,6 +139,9 @@ class ProfileRow(NamedTuple):
     total: float
     own: float
 
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self, name)
+
 
 class _Running(threading.local):
     """The steps that are running in one thread."""
@@ -148,6 +155,10 @@ class Profile(Watcher):
     """Sums up calls by operator and key; made by `profile`. Prints as a table, the most expensive first."""
 
     _fields = ()
+    _called = "profile"
+    _elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("events", "key_averages", "print_stats", "sort_stats", "table", "total", "total_average"), "print(p), or p.rows"
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,6 +204,8 @@ class Profile(Watcher):
         ]
 
     def __repr__(self) -> str:
+        if not self._sums:
+            return "no call was seen: write `with dispatch.profile() as p:` around the calls"
         cells = self._cells()
         width = [max(len(row[i]) for row in cells) for i in range(6)]
         lines = [

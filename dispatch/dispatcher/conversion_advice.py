@@ -67,6 +67,11 @@ AS_STRIDED = (
     "np.lib.stride_tricks.sliding_window_view(x, shape), and [::step] of it for a step; for other places an index, "
     "x[np.arange(m)[:, None] * step + np.arange(n)]."
 )
+VECTORIZE = "np.vectorize makes arrays of its arguments: write dispatch.vectorize(f)(x) in its place."
+NUMBA = (
+    "Numba's functions read the memory of arrays. Make yours an operator, with register_autograd, register_vmap and "
+    'register_fake where they are needed: custom_op("mylib::f", f, mutates_args=(), schema="(Tensor x) -> Tensor").'
+)
 POLYNOMIAL = (
     "np.polynomial makes arrays of its arguments. Write np.polyval(c[::-1], x) for its polyval(x, c), and for a series "
     "of others the product np.polynomial.chebyshev.chebvander(points, deg) @ c, where the points are an array."
@@ -104,6 +109,10 @@ def library_advice(otherwise: str) -> str:
         module = str(frame.f_globals.get("__name__", ""))
         if module.startswith("numpy.lib.") and frame.f_code.co_name == "as_strided":
             return AS_STRIDED
+        if module.startswith("numpy.lib.") and frame.f_code.co_qualname.startswith("vectorize."):
+            return VECTORIZE
+        if module.startswith("numba."):
+            return NUMBA
         if module.startswith("numpy.polynomial."):
             return POLYNOMIAL
         name = numpy_function()

@@ -36,9 +36,9 @@ class ExcludeDispatchKeyGuard(Watcher):
 
     @clear
     def __init__(self, *keys: str | DispatchKey) -> None:
-        super().__init__()
         self.keys = tuple(layer_key(key, "be excluded", transparent=True) for key in keys)
         self.excluded = sum({1 << key for key in self.keys})
+        super().__init__()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(str, self.keys))})"
@@ -98,8 +98,9 @@ class KernelSwitch(Watcher):
     A call then runs the registration before that kernel, or the kernel for every device.
     """
 
+    _called = "op.set_kernel_enabled"
+
     def __init__(self, op: OpOverload, devices: tuple[str, ...], *, enabled: bool) -> None:
-        super().__init__()
         self.op, self.devices, self.enabled = op, devices, enabled
         self.registrations = tuple(found for device in devices if (found := op.table.live(device_key(device))) is not None)
         if len(self.registrations) < len(devices):
@@ -107,6 +108,7 @@ class KernelSwitch(Watcher):
             raise DefinitionError(
                 f"{op.name} has no kernel of its own for {missing}, so that there is none to switch.", operator=op.name
             )
+        super().__init__()
 
     def passed(self, definition: Definition) -> tuple[Registration, ...]:
         if definition.table is not self.op.table or self.enabled is not False:

@@ -7,7 +7,7 @@ on: it finds rank and kernel once for all of them.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from ..core import (
     ABOVE,
@@ -24,7 +24,7 @@ from ..core import (
     set_layer,
 )
 from ..core.wrong_attributes import Fields
-from ..core.wrong_calls import Block, in_block
+from ..core.wrong_calls import Block, in_block, never_entered
 
 
 class Watcher(ModeGuard, Fields, metaclass=Block):
@@ -38,9 +38,25 @@ class Watcher(ModeGuard, Fields, metaclass=Block):
 
     excluded = 0
     _listed = False
+    _called = ""  # what makes it, in a message
+    _used = True  # until one is made
 
     def __init__(self) -> None:
-        super().__init__(OBSERVE, self, ABOVE)
+        super().__init__(OBSERVE, OBSERVE, ABOVE)  # as no guard of itself it goes with its last name, and says so if unused
+        self._used = False
+
+    def __enter__(self) -> Self:
+        self._used = True
+        super().__enter__()
+        return self
+
+    def __del__(self) -> None:
+        if not self._used:
+            never_entered(self._called or type(self).__name__)
+
+    def twin(self) -> ModeGuard:
+        """A new guard that turns on the same in another thread."""
+        return ModeGuard(self.key, self, ABOVE)
 
     def passed(self, definition: Definition) -> tuple[Registration, ...]:
         """Return the registrations of an operator to skip."""
@@ -58,6 +74,7 @@ class Watcher(ModeGuard, Fields, metaclass=Block):
 
     def __call__(self, f: Any) -> Any:
         """Return a function that runs `f` in the block: it is a decorator too."""
+        self._used = True
         return in_block(lambda: self, f, self.__class__.__name__)
 
     def __repr__(self) -> str:
@@ -66,7 +83,8 @@ class Watcher(ModeGuard, Fields, metaclass=Block):
 
 def watchers() -> list[Watcher]:
     """Return the watchers that are on in this thread, newest first; those carried from another thread too."""
-    return [guard.mode for guard in active_modes() if isinstance(guard.mode, Watcher)]
+    found = [guard if isinstance(guard, Watcher) else guard.mode for guard in active_modes()]
+    return [watcher for watcher in found if isinstance(watcher, Watcher)]
 
 
 def observed(op: OpOverload, definition: Definition, args: tuple[Any, ...], keys: int = 0, whole: bool = True) -> Any:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 from functools import cache
-from inspect import Parameter, Signature, signature
-from typing import Any
+from inspect import Parameter, Signature, cleandoc, signature
+from typing import Any, SupportsIndex
 
 from ..core import Hooks, OpOverload
 from ..core.lazy import LazyFunction
@@ -37,6 +37,46 @@ def signature_of(op: OpOverload) -> Signature:
         kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
         parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
     return Signature(parameters)
+
+
+class Docstring(str):
+    """The docstring of an operator: its function's own, behind which `help` shows what the operator has beside its call.
+
+    `inspect.cleandoc`, which `help` and `inspect.getdoc` call, begins by expanding tabs. `op.__doc__` is the function's text.
+    """
+
+    __slots__ = ("word",)
+    word: str  # what the operator is called in its own lines
+
+    def expandtabs(self, tabsize: SupportsIndex | None = None) -> str:
+        """The whole text for `inspect.cleandoc`, which gives no size of a tab."""
+        if tabsize is not None:
+            return super().expandtabs(tabsize)
+        return f"{cleandoc(str(self))}\n\n{_methods(self.word)}".lstrip("\n")
+
+
+def docstring(op: OpOverload, text: Any) -> Any:
+    """What an operator keeps as its docstring; what is no text as it is."""
+    if not isinstance(text, str):
+        return text
+    made = Docstring(text)
+    made.word = op.schema.name
+    return made
+
+
+def _methods(word: str) -> str:
+    """The verbs of an operator and what it says of itself, each with its parameters and its first line."""
+    lines = [f"help({word}.register_fake) says all of one of these:", ""]
+    for name, function in sorted(documented.items()):
+        said, taken = _as_method(function)
+        bare = [parameter.replace(annotation=Parameter.empty) for parameter in taken.parameters.values()]
+        lines += [f"{word}.register_{name}{Signature(bare)}", f"    {said.strip().partition(chr(10))[0]}"]
+    for name in ("explain", "kernels", "redispatch", "schema", "set_kernel_enabled"):
+        parts = cleandoc(getattr(OpOverload, name).__doc__).split("\n\n")  # of a method in Cython, its parameters first
+        called = len(parts) > 1 and parts[0].startswith("OpOverload.")
+        line = parts[0].replace("OpOverload", word).replace("(self, ", "(") if called else f"{word}.{name}"
+        lines += [line, f"    {parts[called]}"]
+    return "\n".join(lines)
 
 
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:
@@ -102,6 +142,7 @@ hooks = Hooks(
     kernels=kernels,
     explain=LazyFunction(__package__, ".explain", "explain"),
     describe=describe,
+    docstring=docstring,
     signature=signature_of,
     verb=verb,
     names=names,

@@ -1,12 +1,12 @@
 """Prints operators and values: reprs, the table of kernels, values in messages."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..core import AROUND, DispatchKey, OpOverload, Registration, Tensor, device_of_key
 from ..core.source import where
-from ..errors import kind_of
+from ..errors import ArgumentError, kind_of
 from .layer import layers
 
 # In a notebook. Where a page is narrow, what stands last and what is `long` breaks anywhere, and names between words alone.
@@ -92,6 +92,9 @@ class KernelListing:
                 found.append((left, role_of(registration), place_of(registration)))
                 break
         return found
+
+    def __call__(self, *_given: Any, **_named: Any) -> NoReturn:
+        raise ArgumentError(f"{self.op.name}: kernels is a table, and is not called. Write {self.op.schema.name}.kernels.")
 
     def __repr__(self) -> str:
         rows = [(self.op.name, "", ""), *self.rows]

@@ -16,6 +16,7 @@ Rule = Callable[..., Any]
 
 STARS, STARRED = 0x0C, 0x04  # the flags of *args and **kwargs in a code object; of *args
 LEADING = {"vmap rule": ("info", "in_dims"), "jvp rule": ("tangents", "output")}  # the layer's own parameters, of some rules
+ELSEWHERE = {"info", "in_dims", "axis_size", "in_batched", "tangents"}  # in another place these are swapped, or JAX's
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -26,7 +27,9 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     default, as a partial leaves it behind, is the rule's own business. Of one argument nothing can be swapped, and its name is
     free: `np.empty_like` is a fake rule as it stands.
     """
-    expected = op.arguments.names
+    expected, own = op.arguments.names, LEADING.get(what, ())
+    if own and _is_plain(rule) and any(a != b and a in ELSEWHERE for a, b in zip(_names(rule), own, strict=False)):
+        raise _not_taken(op, what, ", ".join(_names(rule)), own)
     if _is_plain(rule) and rule.__code__.co_kwonlyargcount <= len(expected) and _names(rule)[leading:] == expected:
         return
     if _takes_any(rule, leading + len(expected)):
@@ -41,19 +44,20 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     free = stars or len(expected) == len(positional) == 1
     if (free or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
         return
-    own = LEADING.get(what, ())
     few = len(parameters) <= leading and not stars
     if own and (few or {p.name for p in parameters[:leading]} & set(expected) - set(own)):
-        raise DefinitionError(
-            f"{op.name}: the {what} takes ({_listed(parameters)}), and is called with ({', '.join((*own, *expected))}). "
-            "Take them all.",
-            operator=op.name,
-        )
+        raise _not_taken(op, what, _listed(parameters), own)
     raise DefinitionError(
         f"{op.name}: the {what} takes ({_listed(parameters, leading)}), and the operator ({', '.join(expected)}). "
         "Rules bind by parameter name: give the rule the operator's own names, in its order.",
         operator=op.name,
     )
+
+
+def _not_taken(op: OpOverload, what: str, taken: str, own: tuple[str, ...]) -> DefinitionError:
+    called = ", ".join((*own, *op.arguments.names))
+    said = f"{op.name}: the {what} takes ({taken}), and is called with ({called}). Take them all, in this order."
+    return DefinitionError(said, operator=op.name)
 
 
 def check_count(op: OpOverload, rule: Rule, count: int, what: str, called: Callable[[], str]) -> None:

@@ -96,6 +96,8 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
         parts = tuple(given[key] for key in expected)
     if len(items) != len(parts):
         some = what if len(items) != 1 else what.replace("s", "", 1)
+        if what == "arguments" and all(type(item) is Node for item in items):
+            some += f" ({', '.join(item.name for item in items)})" * bool(items)
         raise GraphError(f"the graph was made with {len(items)} {some}, and {len(parts)} were given.")
     for item, part in zip(items, parts, strict=True):
         bind(item, part, values, "items in one of its arguments")

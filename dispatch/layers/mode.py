@@ -62,11 +62,12 @@ class Mode(ModeBlock):
     mode_key = DispatchKey.MODE
 
     def __init_subclass__(cls, **options: Any) -> None:
-        if "__torch_dispatch__" in vars(cls) and "__dispatch__" not in vars(cls):
-            raise DefinitionError(
-                f"{cls.__qualname__} has a __torch_dispatch__, which nothing here calls. Name it __dispatch__: "
-                "def __dispatch__(self, op, types, args, kwargs)."
-            )
+        for name in () if "__dispatch__" in vars(cls) else vars(cls):
+            if name.removeprefix(f"_{cls.__name__}").strip("_") in ("dispatch", "torch_dispatch", "torch_function"):
+                raise DefinitionError(
+                    f"{cls.__qualname__} has a {name}, which nothing here calls. Name it __dispatch__: "
+                    "def __dispatch__(self, op, types, args, kwargs)."
+                )
         _check_dispatch(cls)
         super().__init_subclass__(**options)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.lazy import of_package
 from ..core.source import not_there
 from ..errors import did_you_mean
 from ..numpy_ops.handing_over import handed_over
@@ -37,8 +38,11 @@ def looked_up(module: Any, name: str, names: list[str], ours: dict[str, Any]) ->
         The `globals()` of the module that stands for it.
     """
     if name not in names:
+        package = ours["__name__"].partition(".")[0]
         other = ELSEWHERE.get(name)
-        advice = f" Write {other}." if other in names else did_you_mean(name, names)
+        advice = f" Write {other}." if other in names else ""
+        advice = advice or of_package(package, name, ours["__name__"]) or did_you_mean(name, names)
+        advice = advice or f" dir({ours['__name__']}) lists what it has."
         raise not_there(ours["__name__"], name, advice, 2)
     found = getattr(module, name)
     ours[name] = found = handed_over(found) if isinstance(found, HANDED_OVER) else found

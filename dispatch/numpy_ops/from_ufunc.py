@@ -81,9 +81,10 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
     """
     inner = f if isinstance(f, np.ufunc) else getattr(f, "ufunc", None)
     if not isinstance(inner, np.ufunc):
+        named = isinstance(f, str) and isinstance(getattr(np, f, None), np.ufunc)
+        remedy = "For a function use custom_op; np.vectorize makes none either, but custom_op(..., signature=) does."
         raise DefinitionError(
-            f"from_ufunc makes an operator of a ufunc, and was given {kind_of(f)}. For a function use custom_op; "
-            "np.vectorize makes none either, but custom_op(..., signature=) does."
+            f"from_ufunc makes an operator of a ufunc, and was given {kind_of(f)}. {f'Write from_ufunc(np.{f}).' if named else remedy}"
         )
     _check(f)
     if name is None and derivative is None and f is inner and is_special(f):

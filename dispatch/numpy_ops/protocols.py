@@ -12,7 +12,7 @@ The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator,
 
 from collections.abc import Callable, Iterable
 from operator import index
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from ..core import OpOverload, Tensor, device_of, note_request
 from ..core.lazy import LazyFunction
 from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
-from ..errors import ArgumentError, UnsupportedError, did_you_mean
+from ..errors import ArgumentError, ConversionError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import base_of, is_number, overlap
 from . import array_methods, flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
+from .array_attributes import instead
 from .assignment import augmented, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
 from .infix import array_function, array_ufunc, infix, is_operand, method, power, subscript, unary
@@ -257,6 +258,14 @@ def _numba_type(self: Tensor) -> Any:
     return self.__array__()._numba_type_
 
 
+def _of_torch(cls: type, function: Any, types: Any, args: Any = (), keywords: Any = None) -> NoReturn:
+    """Refuse a function of torch, which keeps nothing of what a layer follows."""
+    name = str(getattr(function, "__name__", "")).strip("_") or "a function"
+    raise ConversionError(
+        f"torch's {name} was called with a {cls.__name__}, of which it can keep nothing but numbers. Write {instead(name)}."
+    )
+
+
 def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
     """Return `dispatch.numpy`, the module whose functions take this value by the array API standard."""
     np.empty(0).__array_namespace__(api_version=api_version)  # raises NumPy's own error
@@ -428,6 +437,7 @@ ON_TENSORS: dict[str, Any] = {
     "__dlpack_device__": _dlpack_device,
     "to_device": _to_device,
     "_numba_type_": property(_numba_type),
+    "__torch_function__": classmethod(_of_torch),
     **array_methods.METHODS,
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),

@@ -66,6 +66,11 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
             f"{spelled} is a ufunc: NumPy knows its types, and no hints are needed. "
             f'Write from_ufunc({spelled}, "{name}").'
         )
+    if isinstance(fn, np.vectorize):
+        return (
+            "np.vectorize says nothing of its arguments. Write the operator of the function in it, which gets one item at a "
+            f'time: custom_op("{name}", f, mutates_args=(), signature="()->()").'
+        )
     if inspect.isclass(fn):
         return (
             f"{fn.__qualname__} is a class, and a call of it makes an object. Write a function that returns arrays: "

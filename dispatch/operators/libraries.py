@@ -191,7 +191,10 @@ class Library(Fields, metaclass=Block):
             raise LibraryError(f"{self!r} registers at {self.dispatch_key}, and {given} was given. {own}")
         key = DispatchKey.CompositeImplicit if given is None else given
         if not isinstance(op_name, (str, OpOverload)):
-            raise LibraryError(f"impl asks for an operator or its name, and {kind_of(op_name)} was given.")
+            raise LibraryError(
+                f"impl asks for an operator or its name, and {kind_of(op_name)} was given. "
+                "Write lib.impl('name', kernel, 'CPU')."
+            )
         name = self._full_name(op_name.name if isinstance(op_name, OpOverload) else op_name)
         check_kernel(name, key, fn)
         known(name)  # which may define operators, and must not under the lock
@@ -333,7 +336,9 @@ def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[T
 def check_kernel(name: str, key: DispatchKey, fn: Any) -> None:
     """Raise for what cannot be a kernel at a key."""
     if not callable(fn):
-        raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given.", operator=name)
+        short = name.rpartition("::")[2]
+        how = f"lib.impl({short!r}, kernel, 'CPU'), or @library.impl(lib, {short!r}, 'CPU') above the kernel"
+        raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given. Write {how}.", operator=name)
     below = key.is_backend or key in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit)
     if fn is fallthrough_kernel and (below or key in (DispatchKey.VMAP, DispatchKey.FAKE)):
         why = "nothing is below it" if below else "its values are no constants"

@@ -70,7 +70,9 @@ def load(module: str) -> str:
         if error.name == module and Path(f"{module}.py").exists():
             raise ImportError(f"there is no module {module!r}. For the file write ./{module}.py.") from None
         if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-            raise
+            file = f"./{error.name.partition('.')[0]}.py"
+            said = f"there is no module {error.name!r}. Write a name that can be imported here, or a file: {file}."
+            raise ModuleNotFoundError(said, name=error.name) from None
         raise _raised(module, error) from error
     except (DispatchError, KeyboardInterrupt):
         raise
@@ -140,5 +142,7 @@ def defined_by(module: str) -> list[OpOverload]:
         if home.startswith(inside) or (op.name not in before and not home.startswith(OURS)):  # the import may have used our own
             found.append(op)
     if not found:
-        raise OperatorNotFoundError(f"importing {module} defines no operator.")
+        raise OperatorNotFoundError(
+            f"importing {module} defines no operator. Name the module or file where @custom_op, or a Library, stands."
+        )
     return sorted(found, key=lambda op: op.name)

@@ -212,10 +212,10 @@ class Namespaces:
         self._namespaces: dict[str, Namespace] = {}
 
     def __getattr__(self, name: str) -> Namespace:
-        if name not in self._namespaces:
-            known = sorted(self._namespaces)
+        if name not in (known := self._namespaces):
+            advice = f" Write ops.{name.replace('::', '.')}." if "::" in name else did_you_mean(name, known)
             raise OperatorNotFoundError(
-                f"there is no namespace {name!r}.{did_you_mean(name, known)} Namespaces: {', '.join(known)}. "
+                f"there is no namespace {name!r}.{advice} Namespaces: {', '.join(sorted(known))}. "
                 "A namespace exists once an operator is defined in it: import the module that does."
             )
         self.__dict__[name] = self._namespaces[name]

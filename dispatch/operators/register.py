@@ -24,8 +24,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def resolve(op: object) -> OpOverload:
-    """The operator itself, given it or its name."""
+def resolve(op: object, *others: object) -> OpOverload:
+    """The operator itself, given it or its name. `others` was given behind it: the name, where the two are swapped."""
     if isinstance(op, OpOverload):
         return op
     if isinstance(op, str):
@@ -33,7 +33,9 @@ def resolve(op: object) -> OpOverload:
     if isinstance(op, Operator):
         listed = ", ".join(op.name.replace("::", ".") + f".{name}" for name in op.overloads())
         raise ArgumentError(f"{op.name} has several overloads, and one is asked for. Write dispatch.ops.{listed}.")
-    raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.{made_of(op)}")
+    said = f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given."
+    swapped = any(isinstance(other, (str, OpOverload)) for other in others)
+    raise ArgumentError(f"{said}{' It comes before the function.' if swapped else made_of(op)}")
 
 
 class Keeper(Protocol):
@@ -45,7 +47,7 @@ class Keeper(Protocol):
 
 def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *before: Any, **options: Any) -> Any:
     """What `op.register_<layer>` does, the registration kept by a library."""
-    op = resolve(op)
+    op = resolve(op, func, *before)
     if func is None:
         return lambda func: _attach(layer, op, lib, func, *before, **options)
     return _registered(layer, op, lib, *before, func, **options)
@@ -53,7 +55,7 @@ def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *be
 
 def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: Any, **options: Any) -> Any:
     """What `op.register_<layer>` does of all that was given, which comes back last."""
-    op = resolve(op)
+    op = resolve(op, *given)
     with registration_lock:
         already = op.table.all()
         find_layer(layer).attach(op, *given, **options)
@@ -189,7 +191,7 @@ def register_fake(
     >>> dispatch.eval_shape(outer, np.ones(3), np.ones(4, np.float32))
     FakeTensor(shape=(3, 4), dtype=float64)
     """
-    op = resolve(op)
+    op = resolve(op, func)
     held = op.table.source(find_layer("fake").key)
     if held is not None and not allow_override:
         raise DefinitionError(

@@ -173,6 +173,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         if existing is not None:
             warn_of_brother(schema.full_name, vars(op).get("__wrapped__"), vars(existing).get("__wrapped__"))
         attributes = vars(op)
+        op.__doc__ = attributes.get("__doc__") or ""
         attributes[_KEPT] = Caller(module, place)
         if schema.overload:
             attributes[schema.overload] = found  # as `op.default` is the operator itself

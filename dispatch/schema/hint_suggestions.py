@@ -33,6 +33,8 @@ _CLASSES = (
     (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"), (os.PathLike, "str"),
 )  # fmt: skip
 
+_ARRAYS = ("Array", "DataArray", "DataFrame", "Series", "Tensor", "Variable", "tensor")  # what others' arrays are called
+
 _ANY_SHAPES = (typing.Any, tuple[typing.Any, ...])  # how NumPy's NDArray says it, before 2.1 and since
 
 
@@ -69,7 +71,7 @@ def _shown_parts(hint: "list[object] | tuple[object, ...]") -> str:
 
 def nearest(hint: object) -> str:
     """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
-    if isinstance(hint, np.ndarray) or getattr(hint, "__name__", "") in ("tensor", "Tensor"):
+    if isinstance(hint, np.ndarray) or getattr(hint, "__name__", "").rpartition(".")[2] in _ARRAYS:
         return "np.ndarray"
     if isinstance(hint, (list, tuple)) and hint:
         word = "list" if isinstance(hint, list) else "tuple"

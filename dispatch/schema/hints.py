@@ -214,6 +214,8 @@ class HintReader:
         for word in typing.get_args(members[1]) if len(members) > 1 else ():
             if isinstance(word, (str, ForwardRef)):
                 raise self._unknown("numpy.typing.NDArray[np.float64], with a class of NumPy's")
+            if word in (float, complex, int, bool):  # which no check would hold an array to
+                raise self._unknown(f"numpy.typing.NDArray[np.{np.dtype(word).name}]")
 
     def _container(self, origin: object, members: tuple[Any, ...]) -> Type:
         if not members:  # typing.List by itself

@@ -12,12 +12,12 @@ More than 350 lines, because `Argument` and `Schema` write their fields out: see
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
 from ..core.wrong_calls import Made, clear
-from ..errors import SchemaError, kind_of
+from ..errors import ArgumentError, SchemaError, kind_of
 from .bounds import Bounds
 from .defaults import accept, spell
 from .dimensions import Tree
@@ -216,6 +216,9 @@ class Schema(Spelled, metaclass=Made):
         check_full_name(namespace, name, overload)
         if (fault := find_fault(self.arguments, self.returns)) is not None:
             raise SchemaError(f"{self.full_name}: {fault[0]}", operator=self.qualname)
+
+    def __call__(self, *_given: Any, **_named: Any) -> NoReturn:
+        raise ArgumentError(f"the schema of {self.full_name} is a value, and is not called. Write {self.name}.schema.")
 
     @classmethod
     @clear

@@ -31,6 +31,7 @@ class Validation(Watcher):
     """Checks each kernel call at one level; made by `validate`. Only the innermost one of a thread counts."""
 
     _fields = ("level",)
+    _called = "validate"
 
     def __init__(self, level: str) -> None:
         super().__init__()
@@ -40,6 +41,7 @@ class Validation(Watcher):
     def __enter__(self) -> "Validation":
         # With nothing to look at and nothing to end, the block costs its calls nothing.
         self._idle = self.level != "full" and not any(isinstance(w, Validation) for w in watchers())
+        self._used = True
         return self if self._idle else super().__enter__()
 
     def __exit__(self, *exception: object) -> None:

@@ -140,7 +140,7 @@ MISUSE = [
     *[(lambda f=f: grad(f)(1.5), f"grad is of a function that returns a floating-point number, and this one returned {what}, which has no gradient. Return what it was computed from, or it beside the result, (result, aux), with has_aux=True.")
       for f, what in [(lambda x: 3, "one of int64"), (lambda x: x > 1, "one of bool"), (lambda x: np.array(3, object), "one of object"),
                       (lambda x: np.round(x).astype(int), "one of int64")]],
-    (lambda: grad(np.sum, has_aux=True)(A), "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape ()."),
+    (lambda: grad(np.sum, has_aux=True)(A), "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape (). Return both, or leave has_aux= out."),
 ]  # fmt: skip
 
 

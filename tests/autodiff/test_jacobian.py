@@ -99,7 +99,7 @@ def test_aux(jac):
     assert type(aux["y"]) is np.ndarray
     assert (aux["y"].tolist(), aux["n"]) == ((2 * A).tolist(), "text")
     assert said(lambda: jac(np.sin, has_aux=True)(A), GradientError) == (
-        "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape (3,)."
+        "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape (3,). Return both, or leave has_aux= out."
     )
 
 

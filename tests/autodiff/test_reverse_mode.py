@@ -149,7 +149,7 @@ def test_misuse_of_primals():
         "derivative. Cast it: x.astype(float)."
     )
     assert said(lambda: vjp(np.sin, A, has_aux=True), GradientError) == (
-        "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape (3,)."
+        "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape (3,). Return both, or leave has_aux= out."
     )
 
 

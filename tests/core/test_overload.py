@@ -464,3 +464,11 @@ def test_a_call_meets_the_modes_of_its_own_thread_whatever_others_enter_leave_an
             assert seen == "in a mode" if on else np.array_equal(seen, A + 1)
     for pool, _ in workers:
         pool.shutdown()
+
+
+def test_an_operator_is_true_and_of_no_length():
+    op = made("(Tensor x) -> Tensor")
+    assert bool(op)
+    assert (op or None) is op
+    with pytest.raises(ArgumentError):
+        len(op)

@@ -134,3 +134,28 @@ def test_what_runs_later_is_not_decorated(name):
         )
     with pytest.raises(ArgumentError, match="was given the class Made"):
         block(Made)
+
+
+NOTE = "{who}: {what}, and the function gets a {kind}, with a value for each item. For one array give {one}."
+
+
+@pytest.mark.parametrize(("call", "who", "what", "kind", "one"), [
+    (lambda: dispatch.grad(lambda x: (x * x).sum())([1.0, 2.0]), "grad", "argument 0 is a list of 2", "list", "np.asarray(x)"),
+    (lambda: dispatch.jacrev(lambda x: x**2)((1.0, 2.0)), "jacrev", "argument 0 is a tuple of 2", "tuple", "np.asarray(x)"),
+    (lambda: dispatch.jvp(lambda x: -x, ([1.0],), ([1.0],)), "jvp", "argument 0 is a list of 1", "list", "the item alone"),
+    (lambda: dispatch.while_loop(lambda i: i < 3, lambda i: i + 1, (0,)), "while_loop", "init is a tuple of 1", "tuple", "the item alone"),
+], ids=["grad", "jacrev", "jvp", "while_loop"])  # fmt: skip
+def test_what_is_raised_of_a_list_says_that_one_was_given(call, who, what, kind, one):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert caught.value.__notes__ == [NOTE.format(who=who, what=what, kind=kind, one=one)]
+
+
+@pytest.mark.parametrize("given", [np.ones(2), [1.0, 2.0]])
+def test_what_is_raised_of_something_else_has_no_note(given):
+    def f(x):
+        raise TypeError("of something else")
+
+    with pytest.raises(TypeError) as caught:
+        dispatch.grad(f)(given)
+    assert not hasattr(caught.value, "__notes__")

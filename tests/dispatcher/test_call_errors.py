@@ -130,7 +130,7 @@ BINDING = define(binding, "(Tensor x, /, float factor=2.0, *, int shift=0, int o
     ("args", "keywords", "message"),
     [
         ((), {}, "f(x, factor, shift, other): 'x' must be given."),
-        ((A, 1.0, 2), {}, "f(x, factor, shift, other) takes 2 by position and was given 3."),
+        ((A, 1.0, 2), {}, "f(x, factor, *, shift, other) takes 2 by position and was given 3. Name the others: shift=..."),
         ((A,), {"x": A}, "f(x, factor, shift, other): 'x' is given by position only, and was given by keyword."),
         ((A, 1.0), {"factor": 1.0}, "f(x, factor, shift, other): 'factor' was given twice, by position and by keyword."),
         ((A,), {"facotr": 1.0}, "f(x, factor, shift, other) has no argument 'facotr'. Did you mean 'factor'?"),

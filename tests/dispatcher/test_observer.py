@@ -1,5 +1,7 @@
 """Watchers see each step of a call first, in the order they were turned on, and change nothing unless they mean to."""
 
+import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -98,7 +100,27 @@ def test_an_exception_leaves_no_watcher_behind():
 
 
 def test_a_watcher_is_one_thread_s_and_says_its_name():
-    assert repr(Diary()) == "Diary()"
+    with Diary() as diary:
+        assert repr(diary) == "Diary()"
+
+
+def test_a_watcher_that_is_made_and_never_entered_says_so():
+    op = made("(Tensor x) -> Tensor")
+    op.register_kernel("cpu")(lambda x: x + 2)
+    blocks = {
+        "log_calls": dispatch.log_calls, "profile": dispatch.profile, "validate": lambda: dispatch.validate("full"),
+        "detect_anomaly": dispatch.detect_anomaly, "ExcludeDispatchKeyGuard": lambda: ExcludeDispatchKeyGuard("AUTOGRAD"),
+        "op.set_kernel_enabled": lambda: op.set_kernel_enabled("cpu", False), "Diary": Diary,
+    }  # fmt: skip
+    for name, make in blocks.items():
+        said = f"{name}(...) was made and never entered, so that it did nothing. Write `with {name}(...):` around the code."
+        with pytest.warns(RuntimeWarning, match=f"^{re.escape(said)}$"):
+            make()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with make():
+                pass
+            assert make()(lambda: 3)() == 3
 
 
 def test_a_carried_switch_and_exclusion_act_in_the_other_thread():

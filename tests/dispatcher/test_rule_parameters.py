@@ -147,7 +147,7 @@ def test_a_rule_that_lacks_a_parameter_of_the_layer():
         check_parameters(scale, lambda in_dims, x, factor, shift: x, leading=2, what="vmap rule")
     assert str(caught.value) == (
         "parametertests::scale: the vmap rule takes (in_dims, x, factor, shift), and is called with "
-        "(info, in_dims, x, factor, shift). Take them all."
+        "(info, in_dims, x, factor, shift). Take them all, in this order."
     )
 
 

@@ -205,7 +205,10 @@ def test_override_can_be_refused(ns):
 
 def test_what_is_no_kernel_is_refused(ns):
     lib = Library(ns, "IMPL")
-    assert said(lambda: lib.impl("f", 3, "CPU"), DefinitionError) == f"{ns}::f: a kernel is a function, and an int was given."
+    assert said(lambda: lib.impl("f", 3, "CPU"), DefinitionError) == (
+        f"{ns}::f: a kernel is a function, and an int was given. Write lib.impl('f', kernel, 'CPU'), or "
+        "@library.impl(lib, 'f', 'CPU') above the kernel."
+    )
     assert "there is no dispatch key 'Nope'" in said(lambda: lib.impl("f", adds(1), "Nope"), DefinitionError)
     assert "other::f is not in the namespace" in said(lambda: lib.impl("other::f", adds(1), "CPU"), LibraryError)
     assert "np::sin is not in the namespace" in said(lambda: lib.impl(dispatch.ops.np.sin, adds(1), "CPU"), LibraryError)
@@ -410,7 +413,7 @@ def test_the_sign_of_fallthrough_is_never_called():
     [
         (lambda ns: Library(None, "DEF"), "a library is of a namespace, by its name, and None was given."),
         (lambda ns: Library(ns, "FRAGMENT").define(None), "a schema is a text, 'name(Tensor x) -> Tensor', and None was given."),
-        (lambda ns: Library(ns, "IMPL").impl(None, print), "impl asks for an operator or its name, and None was given."),
+        (lambda ns: Library(ns, "IMPL").impl(None, print), "impl asks for an operator or its name, and None was given. Write lib.impl('name', kernel, 'CPU')."),
     ],
 )
 def test_what_is_of_another_kind_is_refused_in_words(call, message, ns):

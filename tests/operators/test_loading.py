@@ -82,8 +82,8 @@ def test_nothing_is_defined_for_being_listed():
         ("./loaded_folder", None, "./loaded_folder is a folder without an __init__.py, so no package. Name a file in it: loaded_folder/f.py."),
         (".", None, ". is a folder without an __init__.py, so no package. Name a file in it: f.py."),
         ("./loaded_notes.txt", "", "loaded_notes.txt is no file of Python, whose name ends in .py."),
-        ("loaded_nowhere", None, "No module named 'loaded_nowhere'"),
-        ("loaded_nowhere.part", None, "No module named 'loaded_nowhere'"),
+        ("loaded_nowhere", None, "there is no module 'loaded_nowhere'. Write a name that can be imported here, or a file: ./loaded_nowhere.py."),
+        ("loaded_nowhere.part", None, "there is no module 'loaded_nowhere'. Write a name that can be imported here, or a file: ./loaded_nowhere.py."),
         ("./loaded_needy.py", "import loaded_nowhere\n", "importing ./loaded_needy.py raised ModuleNotFoundError: No module named 'loaded_nowhere'"),
         ("./loaded_odd.py", "class Odd(BaseException): pass\nraise Odd('odd')\n", "importing ./loaded_odd.py raised Odd: odd\n"),
         (
@@ -126,7 +126,7 @@ def test_a_working_directory_that_was_removed_is_told(folder, monkeypatch):
 
 
 def test_a_module_without_operators_is_refused():
-    with pytest.raises(OperatorNotFoundError, match=r"^importing json defines no operator\.$"):
+    with pytest.raises(OperatorNotFoundError, match=r"^importing json defines no operator\. Name the module or file where @custom_op, or a Library, stands\.$"):
         defined_by("json")
 
 

@@ -274,7 +274,7 @@ def test_reasons_are_given_for_every_overload():
         "  n::f.e() has no argument 'x'.",
     ]
     assert said["twice"][1:3] == [
-        "  n::f.a(x): 'x' was given twice, by position and by keyword.", "  n::f.b(x) takes 0 by position and was given 1."
+        "  n::f.a(x): 'x' was given twice, by position and by keyword.", "  n::f.b(*, x) takes 0 by position and was given 1. Name the others: x=..."
     ]  # fmt: skip
 
 

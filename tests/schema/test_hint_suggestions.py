@@ -42,6 +42,7 @@ TABLE = [
     (any, "typing.Any"),
     (callable, "typing.Callable"),
     (np.asarray, "np.ndarray"),
+    (type("jaxlib._jax.Array", (), {}), "np.ndarray"),  # as JAX calls its own
     (bytearray, "np.ndarray"),
     (np.float32, "float"),
     (np.int8, "int"),

@@ -54,12 +54,12 @@ class detect_anomaly(Watcher):
 
     @clear
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__()
         if callable(check_nan):
             raise ArgumentError(
                 f"detect_anomaly is a with block, and {kind_of(check_nan)} was given. Write `with detect_anomaly(): f(x)`."
             )
         self.check_nan = check_flag(check_nan, "detect_anomaly: check_nan")
+        super().__init__()
 
     def watch(
         self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]
@@ -76,6 +76,7 @@ class detect_anomaly(Watcher):
         return out
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        self._used = True
         found: Callable[..., Any] = in_block(lambda: detect_anomaly(self.check_nan), f, "detect_anomaly")
         return found
 

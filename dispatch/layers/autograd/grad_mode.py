@@ -9,7 +9,7 @@ from typing import Any, Never, Self, TypeVar, overload
 
 from ...core import DispatchKey, Setting, newest_level, setting
 from ...core.wrong_attributes import Attributes
-from ...core.wrong_calls import Block, clear, in_block
+from ...core.wrong_calls import Block, clear, in_block, never_entered
 from ...errors import ArgumentError, check_flag, kind_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,14 +85,16 @@ class set_grad_enabled(Attributes, metaclass=Block):
     'ndarray'
     """
 
-    __slots__ = ("__weakref__", "_entered", "enabled")  # and no dict: what is misspelt cannot be set
+    __slots__ = ("__weakref__", "_entered", "_used", "enabled")  # and no dict: what is misspelt cannot be set
 
     @clear
     def __init__(self, enabled: bool) -> None:
         self.enabled = check_flag(enabled, "set_grad_enabled(...)")
         self._entered: list[Setting] = []
+        self._used = False
 
     def __enter__(self) -> None:
+        self._used = True
         quiet = Quiet() if self.enabled else Quiet(newest_level(), quiet_now().levels)
         guard = Setting(AUTOGRAD, quiet)
         guard.__enter__()
@@ -102,8 +104,13 @@ class set_grad_enabled(Attributes, metaclass=Block):
         self._entered.pop().__exit__(*exception)
 
     def __call__(self, f: F) -> F:
+        self._used = True
         found: F = in_block(lambda: set_grad_enabled(self.enabled), f, type(self).__name__)
         return found
+
+    def __del__(self) -> None:
+        if not getattr(self, "_used", True):
+            never_entered(type(self).__name__)
 
 
 def bare(cls: type[set_grad_enabled], f: Any) -> Any:

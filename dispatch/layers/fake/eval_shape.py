@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...core import DispatchKey, active_mode, device_of
-from ...core.pytree import mapped
+from ...core.pytree import leaves, mapped
 from ...core.wrong_calls import check_takes, clear
 from ...dispatcher.conversion_advice import line_for
 from ...errors import ArgumentError, kind_of
@@ -90,7 +90,12 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     with mode:
         try:
             out = f(*taken[0], **taken[1])
-        except TypeError:
+        except (TypeError, AttributeError):
             check_takes("eval_shape", f, args, kwargs)
             raise
+    if not any(hasattr(x, "shape") for x in [*leaves(taken), *leaves(out)]):
+        first = next(iter(args), None)
+        shown = f"np.empty({first})" if type(first) is tuple and len(first) < 9 else "np.empty((3, 4))"
+        said = "eval_shape runs a function on arrays without data, and none was given or came out."
+        raise ArgumentError(f"{said} Write {shown} for one.")
     return mapped(found, out)

@@ -121,6 +121,9 @@ class FakeTensor(Fields, Tensor):
         element = self._element("an index", f"{BY_SHAPE}; index with the tensor itself, x[i], or with a plain int.")
         return int(element.item().__index__())
 
+    def __format__(self, spec: str) -> str:
+        return format(self._element("a text").item(), spec) if spec else repr(self)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         note_request()
         raise DataDependentError(

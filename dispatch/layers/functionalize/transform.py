@@ -61,7 +61,7 @@ def functionalize(f: Callable[P, R]) -> Callable[P, R]:
             with ModeGuard(FUNCTIONALIZE, state, level):
                 try:
                     out = f(*args, **keywords)
-                except TypeError:
+                except (TypeError, AttributeError):
                     check_takes("functionalize", f, args, keywords)
                     raise
             state.write_back()

@@ -95,11 +95,17 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]
         return None
     items = parts_of(x)
     if items is not None:
+        if isinstance(dims, int) and items and all(isinstance(item, (int, float, complex)) for item in items):
+            raise BatchingError(
+                f"vmap: {place} is {kind_of(x)} of {len(items)} numbers, a container whose items have no axis to map. For one "
+                "array write np.asarray(...) of the argument; give in_dims=None for what all items share."
+            )
         found = _of_items(dims, x, items, place, "in_dims")
         return [mapped_axes(d, item, place + step, sizes) for d, item, step in zip(found, items, steps(x), strict=True)]
     shape = getattr(x, "shape", None)
     if shape is None:
-        raise BatchingError(f"vmap: {place} is {kind_of(x)}, which has no axis to map. Give it in_dims=None.")
+        remedy = "Give an array that has it, or in_dims=None for what all items share."
+        raise BatchingError(f"vmap: {place} is {kind_of(x)}, which has no axis to map. {remedy}")
     if not isinstance(dims, int):
         raise BatchingError(
             f"vmap: {place} is an array of shape {shape}, and in_dims has {kind_and_size(dims)} for it. Give one axis, or None."

@@ -81,7 +81,7 @@ def vmap(
         with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
             try:
                 out = f(*batched(BatchedTensor, args, dims, level), **keywords)
-            except TypeError:
+            except (TypeError, AttributeError):
                 check_takes("vmap", f, args, keywords)
                 raise
             if type(out) is BatchedTensor and out.level is level and out_dims == out.kept:

@@ -111,7 +111,7 @@ def vectorize(
                 (options if isinstance(k, str) else positional)[k] = x
             try:
                 return outputs.of_item(f(*positional, **options))
-            except TypeError:
+            except (TypeError, AttributeError):
                 check_takes("vectorize", f, positional, options)
                 raise
 

@@ -2,6 +2,7 @@
 
 import math
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import dispatch
 from dispatch import custom_op, enable_grad, grad, no_grad, set_grad_enabled, vmap
 from dispatch.core import Level, Tensor
-from dispatch.errors import ConversionError, GuardError
+from dispatch.errors import ArgumentError, ConversionError, GuardError
 from dispatch.layers.autograd.grad_mode import Quiet, quiet_now, quiet_with
 
 A = np.array([0.5, 1.0, 2.0])
@@ -242,3 +243,18 @@ def test_which_levels_are_covered():
         assert not quiet_with(level.number, recording=True).covers(level.number)
         with Level("two") as inner:
             assert not quiet_now().covers(inner.number)
+
+
+@pytest.mark.parametrize("make", [no_grad, enable_grad, lambda: set_grad_enabled(False)])
+def test_a_block_that_is_made_and_never_entered_says_so(make):
+    name = make.__name__ if isinstance(make, type) else "set_grad_enabled"
+    said = rf"^{name}\(\.\.\.\) was made and never entered, so that it did nothing\. Write `with {name}\(\.\.\.\):` around the code\.$"
+    with pytest.warns(RuntimeWarning, match=said):
+        make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with make():
+            pass
+        assert make()(lambda: 3)() == 3
+        with pytest.raises(ArgumentError):
+            set_grad_enabled("no")
