@@ -44,6 +44,7 @@ from .pointwise import (
     less_equal,
     log,
     logical_and,
+    logical_not,
     logical_or,
     maximum,
     minimum,
@@ -335,10 +336,13 @@ def psi_step(x: Any, step: Any) -> Any:
 
 
 def rising(x: Any, step: Any, out: Any) -> Any:
-    """Return the derivative by x of Gamma(x + step) / Gamma(x), also where that is 0."""
-    none = pole(x)
+    """Return the derivative by x of Gamma(x + step) / Gamma(x), also where that is 0 and where both have a pole: by reflection."""
+    both = logical_and(pole(x), pole(add(x, step)))
+    mirrored = multiply(out, psi_step(where(both, subtract(1, x), 1), where(both, negative(step), 0)))
+    none, x = logical_and(pole(x), logical_not(both)), where(both, 1, x)
     found = add(rgamma_slope(x, sp.rgamma(x)), multiply(sp.psi(add(x, step)), sp.rgamma(x)))
-    return where(none, multiply(sp.gamma(where(none, add(x, step), 1)), found), multiply(out, psi_step(where(none, 1, x), step)))
+    slope = where(none, multiply(sp.gamma(where(none, add(x, step), 1)), found), multiply(out, psi_step(where(none, 1, x), step)))
+    return where(both, mirrored, slope)
 
 
 def binomial(n: Any, k: Any, out: Any) -> tuple[Any, Any]:

@@ -206,7 +206,7 @@ def digits(mp: Any) -> dict[str, tuple[Any, list[tuple[int, tuple[float, ...]]]]
     return {
         "rgamma": (mp.rgamma, [(0, (x,)) for x in (0.0, -1.0, -4.0, -2 + 1e-9, 0.3, 7.5)]),
         "psi": (mp.digamma, [(0, (x,)) for x in (-0.3, -7.6, -1e9 - 0.25, 3e5)]),
-        "poch": (lambda x, m: mp.gamma(x + m) * mp.rgamma(x), [(0, (-2.0, 4.3)), (0, (5e6, 1.0)), (0, (5e6, 3.25)), (1, (1e5, 0.5))]),
+        "poch": (lambda x, m: mp.gamma(x + m) * mp.rgamma(x), [(0, (-2.0, 4.3)), (0, (-3.0, 2.0)), (0, (-3.0, 1.0)), (0, (5e6, 1.0)), (0, (5e6, 3.25)), (1, (1e5, 0.5))]),
         "binom": (lambda n, k: mp.gamma(n + 1) * mp.rgamma(k + 1) * mp.rgamma(n - k + 1), [(0, (2.0, 7.0)), (1, (2.0, 7.0)), (1, (5.0, -2.0)), (0, (1e8, 2.0)), (1, (6.0, 3.5))]),
         "beta": (mp.beta, [(0, (1e5, 0.125)), (1, (0.125, 1e5)), (0, (3.0, 2.0))]),
         "betaln": (lambda a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b), [(0, (8e7, 0.85)), (0, (4e6, 2.5)), (1, (2.5, 4e6))]),
