@@ -286,7 +286,9 @@ def check_function(f: object, who: str, error: type[DispatchError] = ArgumentErr
     dispatch.errors.ArgumentError: grad takes a function, and was given an int. Write grad(f)(x), not grad(f(x)).
     """
     if not callable(f):
-        raise error(f"{who} takes a function, and was given {kind_of(f)}. Write {who}{call}, not {who}(f(x)).")
+        method = callable(getattr(f, "forward", None))  # as torch's modules have it
+        remedy = "Give its method, f.forward" if method else f"Write {who}{call}, not {who}(f(x))"
+        raise error(f"{who} takes a function, and was given {kind_of(f)}. {remedy}.")
 
 
 def check_flag(value: object, name: str) -> bool:

@@ -76,6 +76,8 @@ def nearest(hint: object) -> str:
     if isinstance(hint, (list, tuple)) and hint:
         word = "list" if isinstance(hint, list) else "tuple"
         return f"{word}[{', '.join('np.ndarray' if part is np.ndarray else show(part) for part in hint)}]"
+    if isinstance(hint, np.dtype):
+        return f"numpy.typing.NDArray[np.{hint.name}]"
     if isinstance(hint, (bool, int, float, str)):
         return type(hint).__name__
     root = typing.get_origin(hint) or hint

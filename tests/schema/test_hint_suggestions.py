@@ -46,6 +46,7 @@ TABLE = [
     (bytearray, "np.ndarray"),
     (np.float32, "float"),
     (np.int8, "int"),
+    (np.dtype(np.float32), "numpy.typing.NDArray[np.float32]"),
     (pathlib.Path, "str"),
     (A, "np.ndarray"),
     (T, "typing.Any"),
@@ -63,7 +64,7 @@ def test_the_nearest(hint, meant):
 
 @pytest.mark.parametrize("meant", sorted({meant.split(", or ")[0] for _, meant in TABLE if not meant.startswith("a ")}))
 def test_what_it_says_has_a_schema_type(meant):
-    scope = {"np": np, "typing": typing}
+    scope = {"np": np, "numpy": np, "typing": typing}
     assert str(HintReader("ns::op", None).argument("x", eval(meant, scope)))
 
 
