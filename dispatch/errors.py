@@ -55,6 +55,9 @@ def listening() -> Iterator[list[DispatchError]]:
     _listeners.heard = made
     try:
         yield made
+    except BaseException:
+        made.clear()  # else the frame of who listens and an exception that went through it hold each other
+        raise
     finally:
         _listeners.heard = before
 

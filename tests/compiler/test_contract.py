@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import gc
 import itertools
 import math
 import operator
@@ -1514,3 +1515,18 @@ def test_who_registers_a_class_while_a_function_is_traced():
     for f in (lambda a: (register(Cfg), a)[1], lambda a: (Abstract.register(Cfg), a)[1]):
         with pytest.raises(TracingError, match="registers a class with an abstract one when it runs"):
             dispatch.compile(f, fullgraph=True)(x)
+
+
+@pytest.mark.parametrize("use", [lambda a: hash(a.shape), lambda a: float(a[0])], ids=["hash", "float"])
+def test_what_a_refused_trace_was_given_is_let_go(use):
+    """Without waiting for the collector, as the function itself lets it go."""
+    given = np.ones(3)
+    f, watched = dispatch.compile(lambda a: (use(a), a * 2)[1]), weakref.ref(given)
+    gc.disable()
+    try:
+        with pytest.warns(PerformanceWarning, match="runs as it is"):
+            f(given)
+        del given
+        assert watched() is None
+    finally:
+        gc.enable()
