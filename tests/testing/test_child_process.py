@@ -61,12 +61,12 @@ DEATHS = {
 }
 
 
-def checked(kernel, x=A, **options):
+def checked(kernel, x=A, *, timeout=0.5, **options):
     op = define(kernel)
     op.register_fake(like)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return op, opcheck(op, (x,), raise_exception=False, timeout=0.5, **options)
+        return op, opcheck(op, (x,), raise_exception=False, timeout=timeout, **options)
 
 
 @needs_fork
@@ -88,7 +88,7 @@ def test_the_run_that_ended_is_named_and_the_other_checks_go_on():
     def kernel(x):
         return crash(x) if x.dtype == np.int8 else x * 2
 
-    op, report = checked(kernel, np.arange(6).reshape(2, 3))
+    op, report = checked(kernel, np.arange(6).reshape(2, 3), timeout=20.0)  # a child that loads the rows takes its time
     assert list(report.failures) == ["test_faketensor"]
     assert str(report["test_faketensor"]) == (
         f"{op.name}: the kernel {where(kernel)}, or the rule under check, ended the process with SIGSEGV on the sample as int8 "
