@@ -25,7 +25,7 @@ from . import numpy_functions
 from .cumulative import diff
 from .data_checks import checked
 from .data_dependent import of_data
-from .families import aligned, attach_plain_forms, in_front, row
+from .families import aligned, attach_plain_forms, composite, in_front, row
 from .indexing import getitem, where
 from .numpy_functions import spelled
 from .pointwise import (
@@ -317,11 +317,11 @@ def _ends(a: Any, given: Any) -> tuple[Any, Any]:
     else:
         sure(a.shape[0] != 0)  # of a size that depends on data it is a check
         low, high = min(a), max(a)
-        if not isinstance(a, Tensor) and not (np.isfinite(low) and np.isfinite(high)):
+        if isinstance(a, np.ndarray) and not (np.isfinite(low) and np.isfinite(high)):
             np.histogram_bin_edges(a, 1)  # raises NumPy's own error
     kind = np.result_type(*[x.dtype if hasattr(x, "dtype") else x for x in (low, high)])
     kind = np.result_type(kind, np.float64) if kind.kind in "iub" else kind
-    ends = checked_range(ops.np.stack([astype(as_item(x), kind) for x in (low, high)]))
+    ends = checked_range(ops.np.stack([astype(x if hasattr(x, "dtype") else as_item(x), kind) for x in (low, high)]))
     low, high = getitem(ends, 0), getitem(ends, 1)
     alike = equal(low, high)
     return where(alike, subtract(low, 0.5), low), where(alike, add(high, 0.5), high)
@@ -349,26 +349,28 @@ def _edges(a: Any, bins: Any, given: Any, weights: Any) -> tuple[Any, bool]:
     return checked_spacing(linspace(low, high, n + 1, True, kind)), True
 
 
+def _given(a: Any, weights: Any) -> tuple[Any, Any]:
+    """Return elements and their weights as arrays."""
+    return as_item(as_value(a)), None if weights is None else as_item(as_value(weights))
+
+
 def _elements(a: Any, weights: Any) -> tuple[Any, Any]:
-    """Return the elements in a row, with their weights."""
-    a = as_item(as_value(a))
+    """Return the elements in a row, with their weights; each is an array of any class, or a number."""
+    a, weights = [x if x is None or hasattr(x, "dtype") else np.asarray(x) for x in (a, weights)]
     a = astype(a, np.uint8) if a.dtype.kind == "b" else a
     if weights is None:
         return ravel(a), None
-    weights = as_item(as_value(weights))
     if not agreeing([a.shape, weights.shape]):
         raise ValueError("weights should have the same shape as a.")  # np.histogram's own
     return ravel(a), ravel(weights)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """`np.histogram_bin_edges`."""
-    a, weights = _elements(a, weights)
-    return _edges(a, bins, range, weights)[0]
+def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Any:
+    a, _ = _elements(a, None)
+    return _edges(a, bins, range, None)[0]
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """`np.histogram`."""
+def _histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, *, density: bool = False) -> Any:
     a, weights = _elements(a, weights)
     edges, uniform = _edges(a, bins, range, weights)
     found = call(histogram_counts, a, edges, weights, uniform)
@@ -376,6 +378,43 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         widths = diff(edges)
         found = divide(divide(found, widths if widths.dtype == float else astype(widths, float)), sum(found))
     return found, edges
+
+
+# One node of a graph each, of bins that are told by numbers of Python's; of others a graph has the rows that they are made of.
+bin_edges = composite(
+    "histogram_bin_edges(Tensor a, Any bins=10, Any range=None) -> Tensor", _histogram_bin_edges,
+    numpy=lambda a, bins, given: np.histogram_bin_edges(a, bins, given),
+)  # fmt: skip
+counted_in_bins = composite(
+    "histogram(Tensor a, Any bins=10, Any range=None, Tensor? weights=None, *, bool density=False) -> (Tensor, Tensor)", _histogram,
+    numpy=lambda a, bins, given, weights, *, density: np.histogram(a, bins, given, density, weights),
+)  # fmt: skip
+
+
+def _is_told(a: Any, bins: Any, given: Any, weights: Any) -> bool:
+    """Whether bins of one width are told by numbers of Python's, of an array that has any; weights are real."""
+    if type(bins) is not int or bins < 1 or not (isinstance(a, Tensor) or isinstance(weights, Tensor)):
+        return False
+    if given is not None and not (type(given) in (list, tuple) and len(given) == 2 and all([type(x) in (int, float) for x in given])):
+        return False
+    arrays = [a] if weights is None else [a, weights]
+    return all([x.dtype.kind in "fiu" and x.dtype.isnative for x in arrays]) and bool(a.shape)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """`np.histogram_bin_edges`."""
+    a, weights = _given(a, weights)
+    if weights is None and _is_told(a, bins, range, None):
+        return bin_edges(a, bins, range)
+    a, weights = _elements(a, weights)
+    return _edges(a, bins, range, weights)[0]
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """`np.histogram`."""
+    a, weights = _given(a, weights)
+    whole = counted_in_bins if _is_told(a, bins, range, weights) else _histogram
+    return whole(a, bins, range, weights, density=bool(density))
 
 
 def _columns(sample: Any) -> Any:
@@ -472,5 +511,7 @@ FUNCTIONS: dict[Any, Any] = {
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+    numpy_functions.spell(np.histogram_bin_edges, "a bins range", bin_edges)
+    numpy_functions.spell(np.histogram, "a bins range density weights", counted_in_bins)
 
-attach_plain_forms(bincount, digitize)
+attach_plain_forms(bincount, digitize, counted_in_bins, bin_edges)

@@ -311,6 +311,7 @@ OF_ARRAYS: dict[str, Rule] = {
     **{name: own(getattr(np, name), "a axis dtype ddof keepdims") for name in ("nanvar", "nanstd")},
     **{name: own(getattr(np, name), "a v mode") for name in ("convolve", "correlate")},
     "trapezoid": _trapezoid, "delete": own(np.delete, "arr obj axis"), "insert": own(np.insert, "arr obj values axis"), "resize": own(np.resize, "a new_shape"),
+    "histogram": own(np.histogram, "a bins range weights density"), "histogram_bin_edges": own(np.histogram_bin_edges, "a bins range"),
     "digitize": own(np.digitize, "x bins right"), "linalg_eigvalsh": own(np.linalg.eigvalsh, "a UPLO"),
     "quantile": own(np.quantile, "a q axis method weights keepdims"), "nanquantile": _nanquantile,
     **{name: like(getattr(np, name)) for name in ("empty_like", "zeros_like", "ones_like", "full_like")},
