@@ -16,6 +16,7 @@ from ...graph import Graph, Node
 # Turns in which each is timed, and when one ends: after so many seconds, or runs. OpenBLAS's threads look for work for 2^26
 # ticks after the last, about 30 ms, and torch's for a few, so that what runs next lacks a processor: it is timed for longer.
 TURNS, LONGEST, MOST = 3, 4e-2, 400
+FEWEST, TOO_LONG = 5, 0.25  # runs of a turn, unless they took so many seconds: beside such threads one of 1 ms can take 30
 # How far a result may be from NumPy's, in parts of the largest number of the array.
 TOLERANCES = {np.dtype(name): 1e-4 if name in "fF" else 1e-9 for name in "fdFD"}
 
@@ -112,7 +113,7 @@ def _fastest(runs: list[Callable[..., Any]], values: tuple[Any, ...]) -> Callabl
     for _ in range(TURNS):
         for i, run in enumerate(runs):
             taken: list[float] = []
-            while len(taken) < MOST and sum(taken) < LONGEST:
+            while len(taken) < MOST and sum(taken) < (TOO_LONG if len(taken) < FEWEST else LONGEST):
                 taken.append(_seconds(run, values))
             least[i] = min(least[i], *taken)
     return runs[least.index(min(least))]
