@@ -106,6 +106,7 @@ def scale():
 
 
 CALL = "wronguse::scale(x, factor, shift)"
+BY_POSITION = "wronguse::scale(x, factor, *, shift)"
 CALLS = [
     ("list", lambda f: f([1.0, 2.0]), "wronguse::scale: argument 'x' is Tensor, and was given a list of length 2. Write np.asarray(...) around it."),
     ("nested list", lambda f: f([[87123.0]]), "wronguse::scale: argument 'x' is Tensor, and was given a list of length 1. Write np.asarray(...) around it."),
@@ -115,8 +116,8 @@ CALLS = [
     ("text for a number", lambda f: f(A, "87123"), "wronguse::scale: argument 'factor' is float, and was given a str. Write float(factor)."),
     ("none", lambda f: f(), f"{CALL}: 'x' must be given."),
     ("keywords alone", lambda f: f(factor=2.0), f"{CALL}: 'x' must be given."),
-    ("too many", lambda f: f(A, 2.0, 3.0), f"{CALL} takes 2 by position and was given 3."),
-    ("far too many", lambda f: f(*[A] * 30), f"{CALL} takes 2 by position and was given 30."),
+    ("too many", lambda f: f(A, 2.0, 3.0), f"{BY_POSITION} takes 2 by position and was given 3. Name the others: shift=..."),
+    ("far too many", lambda f: f(*[A] * 30), f"{BY_POSITION} takes 2 by position and was given 30. Name the others: shift=..."),
     ("unknown", lambda f: f(A, scale=2.0), f"{CALL} has no argument 'scale'."),
     ("misspelt", lambda f: f(A, factr=2.0), f"{CALL} has no argument 'factr'. Did you mean 'factor'?"),
     ("doubled", lambda f: f(A, 2.0, factor=3.0), f"{CALL}: 'factor' was given twice, by position and by keyword."),
@@ -139,7 +140,7 @@ LAYERS = {
 
 @pytest.mark.parametrize("under", LAYERS.values(), ids=LAYERS)
 def test_the_same_is_said_under_every_layer(under, scale):
-    assert said(lambda: under(lambda x: scale(x, 2.0, 3.0))) == f"{CALL} takes 2 by position and was given 3."
+    assert said(lambda: under(lambda x: scale(x, 2.0, 3.0))) == f"{BY_POSITION} takes 2 by position and was given 3. Name the others: shift=..."
     assert said(lambda: under(lambda x: scale(x, factr=2.0))).endswith("Did you mean 'factor'?")
     assert said(lambda: under(lambda x: scale([x]))).endswith("given a list of length 1. Write np.stack(...) around it.")
 

@@ -327,7 +327,7 @@ FACES: dict[str, Callable[[], Face]] = {
     "op.register_samples": lambda: Face(fresh().register_samples, {"func": lambda rng: [(A,)], "fixed": (), "gradients": "compare"}),
     "op": lambda: Face(fresh(), {"x": A, "factor": 2.0}),
     "op.explain": lambda: Face(fresh().explain, {"x": A}),
-    "op.set_kernel_enabled": lambda: Face(kernelled().set_kernel_enabled, {"device_type": "cpu", "enabled": True}),
+    "op.set_kernel_enabled": lambda: Face(kernelled().set_kernel_enabled, {"device_type": "cpu", "enabled": True}, enter),
     "op.redispatch": lambda: Face(fresh().redispatch, {"below": dispatch.DispatchKey.VMAP, "*args": A}),
     # testing
     "opcheck": lambda: Face(

@@ -21,4 +21,5 @@ class Hooks:
     names: Callable[..., Any] | None
     switch: Callable[..., Any] | None
     on_device: Callable[..., Any] | None
+    docstring: Callable[..., Any] | None
     def __init__(self, *args: Never, **functions: Callable[..., Any]) -> None: ...

@@ -35,7 +35,7 @@ from types import GenericAlias
 
 import numpy as np
 
-from ..errors import ArgumentError, DefinitionError
+from ..errors import ArgumentError
 from .wrong_calls import instead_of, left_out, no_layer, no_registration, not_set, nothing_below
 from .tensor import seen_through
 

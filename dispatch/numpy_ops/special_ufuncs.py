@@ -14,7 +14,7 @@ two functions would lose digits, a function that is that difference stands in it
 
 import sys
 from collections.abc import Callable
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from math import factorial, pi
 from math import log as log_of
 from typing import Any
@@ -27,7 +27,7 @@ from ..core.optional import require
 from ..errors import UnsupportedError
 from ..layers.autograd import Pullback, Pullbacks
 from ..layers.jvp import Pushforward, Pushforwards
-from ..operators.prims import sum_to
+from ..operators.prims import astype, sum_to
 from ..operators.registry import define_on_first_use, ops
 from .families import complete
 from .from_ufunc import DIFFERENTIATED, Partial, from_ufunc
@@ -718,6 +718,32 @@ def _missing_rule(name: str, count: int) -> Callable[..., Any]:
     return backward
 
 
+def in_its_precision(ufunc: np.ufunc, partial: Partial) -> Partial:
+    """Return a partial derivative that reads its arguments as the ufunc does, in the precision of its result.
+
+    By itself a product of uint8 overflows, and a logarithm of one is of float16.
+    """
+    if not callable(partial):
+        return partial
+    reads = list(signature(partial).parameters)
+    places = [_read(ufunc.nin).index(name) for name in reads]
+    whole = [i < ufunc.nin and any(loop[i] in "ilq" for loop in ufunc.types) for i in places]  # orders that stay whole numbers
+
+    def read(x: Any, is_whole: bool, out: Any) -> Any:
+        if not hasattr(x, "dtype") or x.dtype.kind not in "biuf":
+            return x
+        dtype = np.dtype(np.int64) if is_whole and x.dtype.kind in "biu" else np.empty(0, out.dtype).real.dtype
+        return x if np.result_type(x.dtype, dtype) == x.dtype else astype(x, dtype)
+
+    def widened(*values: Any) -> Any:
+        out = values[-1] if "out" not in reads else values[reads.index("out")]
+        return partial(*[read(x, is_whole, out) for x, is_whole in zip(values, whole, strict=False)])
+
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in dict.fromkeys([*reads, "out"])]
+    vars(widened).update(__signature__=Signature(parameters), __wrapped__=partial)
+    return widened
+
+
 def _complete(op: OpOverload, slopes: tuple[Callable[..., tuple[Any, ...]], ...]) -> None:
     """Give an operator of several results its derivatives."""
 
@@ -752,7 +778,7 @@ def row_of(ufunc: np.ufunc) -> OpOverload:
         found: OpOverload = getattr(sp, name)
         return found
     partials = TABLE.get(name, (None,) * ufunc.nin)
-    derivative = [missing(ufunc, i) if partial is None else partial for i, partial in enumerate(partials)]
+    derivative = [missing(ufunc, i) if partial is None else in_its_precision(ufunc, partial) for i, partial in enumerate(partials)]
     by_element = ufunc.nout == 1 and not ufunc.signature
     op = from_ufunc(ufunc, f"{NAMESPACE}::{name}", derivative=derivative if by_element else None)
     if name in SEVERAL:

@@ -62,7 +62,7 @@ def test_library_register_kernel_low_level(lib, ops):
         f"there is no operator {lib.ns}::none. Operators: foo."
     )
     assert said(lambda: register_kernel(5, "cpu", lambda x: x), ArgumentError) == (
-        "an operator or its name, 'ns::name', is asked for, and an int was given."
+        "an operator or its name, 'ns::name', is asked for, and an int was given. It comes before the function."
     )
 
 

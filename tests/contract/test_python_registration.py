@@ -56,7 +56,8 @@ def test_error_if_fn_not_callable():
     """A kernel is a function."""
     with Library("np", "IMPL") as lib:
         assert said(lambda: lib.impl("sin", [], "CPU"), DefinitionError) == (
-            "np::sin: a kernel is a function, and a list was given."
+            "np::sin: a kernel is a function, and a list was given. Write lib.impl('sin', kernel, 'CPU'), or "
+            "@library.impl(lib, 'sin', 'CPU') above the kernel."
         )
 
 
