@@ -132,7 +132,7 @@ def defined_by(module: str) -> list[OpOverload]:
     --------
     >>> defined_by("json")
     Traceback (most recent call last):
-    dispatch.errors.OperatorNotFoundError: importing json defines no operator. Name the module or file where @custom_op, or a Library, stands.
+    dispatch.errors.OperatorNotFoundError: importing json defines no operator. Name the module or file where @custom_op, ...
     """
     before = {op.name for op in defined_now()}
     inside = f"{load(module)}."
