@@ -83,8 +83,8 @@ def in_the_tape(copy):
     source = copy / TAPE
     source.write_text(more_in_the_tape(source.read_text(), calls_that_cost(0.3 * kept)))
     build(copy)
-    _, printed = bench(copy, "compare", "--all", "--only", "chain", "backward")
-    return bool(re.search(rf"^{CHAIN} .* more$", printed, re.MULTILINE))
+    printed = [bench(copy, "compare", "--all", "--only", "chain", "backward")[1] for _ in range(3)]  # one may fall in a busy second
+    return sum(bool(re.search(rf"^{CHAIN} .* more$", text, re.MULTILINE)) for text in printed) >= 2
 
 
 def main():
