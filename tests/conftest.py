@@ -79,7 +79,6 @@ UNLIKE_NUMPY_2_0 = {  # by a pattern of a test's name, what NumPy 2.0 does other
     r"test_table.py::.*complex128-(np::)?linalg_cond": "NumPy 2.0 gives a complex condition number",
     "test_tolerances_that_are_not_finite_are_noted": "np.isclose of NumPy 2.0 warns of no tolerance",
     "test_a_learning_rate_costs_one_trace": "numbers of NumPy 2.0 read a float unseen, so each value is a trace of its own",
-    r"test_a_power_that_is_an_input_is_rounded_as_numpy_rounds_its_value\[a \*\*": "x ** 0.5 of NumPy 2.0 is np.sqrt for every dtype",
     r"test_a_batch_is_the_loop_over_it\[float32-np::(nan)?quantile": "of NumPy 2.0 an item stays float32, and the batch here is float64",
 }
 

@@ -347,11 +347,18 @@ _OF_NUMBERS: dict[str, tuple[Any, ...]] = {
     "abs": (pointwise.scalar_absolute, "c"),
 }  # fmt: skip
 _INFIX = {name: infix(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.items()}
-_INFIX["pow"] = power(
-    _INFIX["pow"],
-    {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
-    by_value="eFDG",  # of these a float that is an input of a graph is one whose value decides
-)
+# Before 2.3 NumPy takes these ufuncs for floats as for whole numbers, and of more dtypes: its square root of -0.0 is -0.0, a power 0.0.
+_OFTENER = bool(np.signbit(np.array([-0.0]) ** 0.5)[0] != np.signbit(np.power([-0.0], 0.5))[0])
+_INSTEAD = {
+    (int, 2): (pointwise.square, "?fdFDG" if _OFTENER else "?FDG"),
+    (int, -1): (pointwise.reciprocal, "fdFDG" if _OFTENER else "FDG"),
+    (float, 0.5): (pointwise.sqrt, "efdgFDG" if _OFTENER else "eFDG"),
+}
+if _OFTENER:
+    _INSTEAD |= {(float, 2.0): _INSTEAD[int, 2], (float, -1.0): _INSTEAD[int, -1]}
+    _INSTEAD |= dict.fromkeys([(int, 1), (float, 1.0)], (pointwise.positive, "FDG"))
+# Of these dtypes a float that is an input of a graph is one whose value decides.
+_INFIX["pow"] = power(_INFIX["pow"], _INSTEAD, by_value="?efdgFDG" if _OFTENER else "eFDG")
 
 
 def _power_in_place(self: Tensor, other: Any) -> Any:

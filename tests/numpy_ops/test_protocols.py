@@ -106,6 +106,26 @@ def test_every_ufunc_of_a_row_is_found(ufunc: np.ufunc) -> None:
         np.testing.assert_array_equal(batch, [real])
 
 
+POWERS = {
+    "tape": lambda f, x: dispatch.value_and_grad(lambda x: (f(x).sum().real, f(x)), has_aux=True)(x)[0][1],
+    "jvp": lambda f, x: dispatch.jvp(f, (x,), (np.ones_like(x),))[0],
+    "vmap": lambda f, x: vmap(f)(x[None])[0],
+    "make_fx": lambda f, x: dispatch.make_fx(f)(np.ones_like(x))(x),
+}
+
+
+@pytest.mark.parametrize("layer", POWERS)
+@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of 1 / 0
+def test_a_power_has_the_bits_of_the_ufunc_that_numpy_takes_for_the_number(dtype: str, layer: str) -> None:
+    """Before 2.3 NumPy takes np.square, np.sqrt and np.reciprocal of more dtypes, and for floats too."""
+    x = np.concatenate([[-0.0, 0.0], np.linspace(0.1, 9, 50)]).astype(dtype)
+    for number in (2, 2.0, -1, -1.0, 0.5, 1, 1.0, 0, 1.5, 3):
+        expected = x**number
+        found = np.asarray(POWERS[layer](lambda x, number=number: x**number, x))
+        assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes()), number
+
+
 def results(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
