@@ -349,7 +349,7 @@ _OF_NUMBERS: dict[str, tuple[Any, ...]] = {
 _INFIX = {name: infix(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.items()}
 # Before 2.3 NumPy takes these ufuncs for floats as for whole numbers, and of more dtypes: its square root of -0.0 is -0.0, a power 0.0.
 _OFTENER = bool(np.signbit(np.array([-0.0]) ** 0.5)[0] != np.signbit(np.power([-0.0], 0.5))[0])
-_INSTEAD = {
+_INSTEAD: dict[tuple[type, float], tuple[Callable[..., Any], str]] = {
     (int, 2): (pointwise.square, "?fdFDG" if _OFTENER else "?FDG"),
     (int, -1): (pointwise.reciprocal, "fdFDG" if _OFTENER else "FDG"),
     (float, 0.5): (pointwise.sqrt, "efdgFDG" if _OFTENER else "eFDG"),
