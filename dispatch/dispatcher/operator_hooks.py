@@ -82,9 +82,11 @@ def _methods(word: str) -> str:
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     """`op.register_<name>`: the layer's own verb, bound to the operator; `register_samples` is no layer's."""
     attach = documented[name] if name in documented and name not in layers else find_layer(name, documented).attach
+    beside = _beside_one(documented[name]) if name in documented else frozenset()
 
     def register(*args: Any, **options: Any) -> Any:
-        wrong = bool(options or len(args) > 1) and name in documented and not fits(register, args, options)
+        usual = len(args) == 1 and beside.issuperset(options)  # a fifth of a definition's time was in what `inspect` binds
+        wrong = not usual and bool(options or len(args) > 1) and name in documented and not fits(register, args, options)
         try:
             if not wrong:
                 return attach(op, *args, **options)
@@ -129,6 +131,14 @@ def _as_method(function: Callable[..., Any]) -> tuple[str, Signature]:
     kept = [parameter for name, parameter in found.parameters.items() if name not in NOT_OF_METHODS]
     entry = rf"^( *)(?:{'|'.join(NOT_OF_METHODS)}) : .*\n(?:\1 +.*\n)*"  # since CPython 3.13 docstrings are not indented
     return re.sub(entry, "", function.__doc__ or "", flags=re.MULTILINE), found.replace(parameters=kept)
+
+
+@cache
+def _beside_one(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of a verb's keywords, where one argument by position is all that it has to be given."""
+    rest = list(_as_method(function)[1].parameters.values())[1:]
+    one_is_enough = all([p.default is not Parameter.empty for p in rest])
+    return frozenset(p.name for p in rest if one_is_enough and p.kind is Parameter.KEYWORD_ONLY)
 
 
 hooks = Hooks(
