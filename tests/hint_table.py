@@ -168,6 +168,8 @@ TABLE = [
     # classes without arrays
     Row(Handle, f"{HERE}.Handle", [Handle(), Child()], [3, None, Handle], Handle(), "..."),
     Row(list[Handle], f"{HERE}.Handle[]", [[Handle()]], [Handle(), [3]], [Handle()], "..."),
+    Row(np.random.Generator | None, "Generator?", [np.random.default_rng(0), None], [3, np.random.RandomState(0)], None, "None"),
+    Row(np.random.Generator, "Generator", [np.random.default_rng(0)], [None, np.random.default_rng], np.random.default_rng(0), "..."),
     Row(Config, f"{HERE}.Config", [Config(), Config(0.1, {"x"})], [3, None, 1e-6], Config(), "..."),
     Row(Size, f"{HERE}.Size", [Size(1, 2)], [(1, 2), None], Size(1, 2), "..."),
     # lists of words

@@ -47,6 +47,7 @@ from ..schema.types import (
     COMPLEX,
     DEVICE,
     FLOAT,
+    GENERATOR,
     INT,
     SCALAR_TYPE,
     STR,
@@ -202,6 +203,8 @@ def _about_plain(argument: Argument, value: Any) -> str:
             known = list(cls.__members__)
             meant = [value] if value in known else close_matches(value, known) or known
             return f" Write {cls.__name__}.{meant[0]}."
+        if kind == GENERATOR:  # which the schema names as torch does, and torch has one of its own
+            return f" Write np.random.default_rng({name if isinstance(value, (int, np.integer)) else 'seed'})."
         return f" Give an instance of {kind}."
     if kind not in NUMBERS_AND_TEXT:
         return ""

@@ -9,7 +9,7 @@ names no operator.
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
-from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, devices, set_layer
+from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, device_of_key, devices, set_layer
 from ..core.source import where
 from ..core.wrong_calls import VERBS_ELSEWHERE
 from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
@@ -98,12 +98,16 @@ class Layer:
                 f"there is a layer named {self.name!r} already, at {layers[self.name].key}. Take another name."
             )
         for key in self.keys():
-            set_layer(key, self)
+            set_layer(key, self.at(key))
         layers[self.name] = self
 
     def keys(self) -> Iterable[DispatchKey]:
         """The keys at which the layer is asked for kernels."""
         return (self.key,)
+
+    def at(self, key: DispatchKey) -> Any:
+        """What gives the `default` at one of the keys."""
+        return self
 
     def rule(self, rule: Any, /, *args: Any, **options: Any) -> Any:
         """Make one rule of the arguments of `op.register_<name>`."""
@@ -310,21 +314,32 @@ class Kernels(Layer):
     def keys(self) -> Iterable[DispatchKey]:
         return (self.key, *[key for key in DispatchKey if key.is_backend])
 
+    def at(self, key: DispatchKey) -> "Backend":
+        return Backend(self, key)
+
+
+class Backend(NamedTuple):
+    """What answers for one backend."""
+
+    kernels: Kernels
+    key: DispatchKey
+
     def default(self, op: OpOverload) -> Kernel:
         """The kernel that is derived from the one for NumPy's arrays; else raise: without a kernel there is nothing to run."""
-        derived = self.derived(op)
+        derived = self.kernels.derived(op)
         if derived is not None:
             return derived.make()
         registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
-        one = "'cpu'), or another device's name."
+        device = repr(device_of_key(self.key))
         if takes_arrays(op.schema):
-            lacks = " for these arrays"
+            lacks, given = f" for arrays on {device}", f"{device})."
         elif takes_device(op.schema):
-            lacks = " for the device that was asked for"
+            lacks, given = f" for the device {device}", f"{device})."
         else:
-            lacks, one = "", "None), for every device: the call names none."
+            lacks, given = "", "None), for every device: the call names none."
         raise NoKernelError(
-            f"{op.name} has no kernel{lacks}. Kernels: {registered}. Add one: @op.register_kernel({one}", operator=op.name
+            f"{op.name} has no kernel{lacks}. Kernels: {registered}. Add one: @{op.schema.name}.register_kernel({given}",
+            operator=op.name,
         )
 
 

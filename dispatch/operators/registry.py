@@ -19,6 +19,7 @@ from ..schema.types import (
     COMPLEX,
     DEVICE,
     FLOAT,
+    GENERATOR,
     INT,
     NONE,
     RESIDUAL,
@@ -91,6 +92,10 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
     return Check(Kind.LITERAL, optional=optional, cls=kind.choices)
 
 
+def _holds_generator(kind: Type) -> bool:
+    return type(kind) is not Base and (kind == GENERATOR or any(map(_holds_generator, kind.parts)))
+
+
 @cache
 def _check_of_word(kind: int, optional: bool, written: bool = False) -> Check:
     """The check of a type that is one word: a check does not change, so operators share it, 96 bytes each."""
@@ -102,6 +107,7 @@ def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     names, checks, defaults = [], [], []
     positional_only = keyword_only = 0
     plain, decided = True, False  # whether each argument is one word without a default; whether one holds arrays
+    draws = False  # what takes a Generator draws from it, whether or not it was tagged so
     try:
         for a in schema.arguments:
             names.append(sys.intern(a.name))
@@ -111,6 +117,7 @@ def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
             keyword_only += a.kwarg_only
             plain = plain and type(a.type) is Base and a.dtype is None and not a.has_default
             decided = decided or a.type.has_tensor
+            draws = draws or _holds_generator(a.type)
     except SchemaError as error:  # a class that is not known
         raise SchemaError(f"{schema.full_name}: {error}", operator=schema.full_name) from None
     if not decided:
@@ -126,6 +133,8 @@ def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
         aliased,
         tuple([_returned(schema, r) for r in returns]) if aliased else (-1,) * len(returns),
     )
+    if draws and Tag.random not in tags:
+        tags = (*tags, Tag.random)
     return OpOverload(Definition(schema, arguments, outputs, tuple(tags)), hooks)
 
 

@@ -88,6 +88,8 @@ def nearest(hint: object) -> str:
         bound = root.__bound__
         return "np.ndarray" if isinstance(bound, type) and issubclass(bound, np.ndarray) else "typing.Any"
     if isinstance(root, type):
+        if root.__name__ == "Generator" and root.__module__.partition(".")[0] == "torch":
+            return "np.random.Generator"
         if typing.is_typeddict(root):
             return f"dict[str, np.ndarray], or a dataclass in place of {root.__qualname__}"
         for known_class, meant in _CLASSES:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import Tensor
 from ..core.wrong_calls import clear
 from ..errors import DefinitionError, SchemaError, kind_of
-from .types import ClassType
+from .types import GENERATOR, ClassType
 
 C = TypeVar("C", bound=type)
 _opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionary()
@@ -24,7 +24,7 @@ def register_opaque_type(cls: C, /) -> C:
     Parameters
     ----------
     cls : type
-        A class at the top level of its module. An enumeration needs no registration.
+        A class at the top level of its module. An enumeration needs no registration, nor does `np.random.Generator`.
 
     Returns
     -------
@@ -57,6 +57,8 @@ def find_class(kind: ClassType) -> type:
     """Return the class that a schema names, from the registered ones and the imported modules."""
     if kind.cls is not None:
         return kind.cls
+    if kind == GENERATOR:
+        return np.random.Generator  # which NumPy imports when it is first asked for
     for cls, name in list(_opaque.items()):
         if name == kind:
             return cls
@@ -72,7 +74,8 @@ def find_class(kind: ClassType) -> type:
 
 
 def opaque_type(cls: type) -> ClassType | None:
-    """Return the schema type of a class that is registered, or an enumeration."""
+    """Return the schema type of a class that is registered, of an enumeration, or of NumPy's Generator."""
     if cls in _opaque:
         return _opaque[cls]
-    return ClassType(f"{cls.__module__}.{cls.__qualname__}") if issubclass(cls, Enum) else None
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    return ClassType(name) if issubclass(cls, Enum) or name == GENERATOR.qualname else None

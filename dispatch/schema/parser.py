@@ -13,6 +13,7 @@ from ..core.lazy import LazyFunction
 from ..errors import SchemaError
 from .opaque_types import find_class
 from .types import (
+    CLASSES,
     INT,
     TENSOR,
     WORDS,
@@ -154,10 +155,10 @@ class Reader:
         """Read what a word begins, up to its suffixes."""
         if word in ("Dict", "Union"):
             return self._made_of(word, start)
-        if "." in word:
+        if "." in word or word in CLASSES:
             if word in ARRAYS:
                 self.fail(unknown_type("ndarray").replace("ndarray", word), start)
-            found: Type = class_of_text(word)
+            found: Type = class_of_text(CLASSES.get(word, word))
             return found, self._alias() if found.has_tensor and self.take("(") else None
         if word == "Literal":
             return LiteralOf(self._choices()), None

@@ -2,7 +2,7 @@
 
     type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
     base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
-            | Residual | None | module.Class | Literal[value, ...] | Dict(K, V) | (T1, T2, ...) | Union(T1, T2, ...)
+            | Generator | Residual | None | module.Class | Literal[value, ...] | Dict(K, V) | (T1, T2, ...) | Union(T1, T2, ...)
     alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
 
 The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
@@ -33,7 +33,7 @@ _INSTEAD = {
     "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)",
 }  # fmt: skip
 _NO_MEANING = frozenset((
-    "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Generator", "Stream", "Dimname", "Capsule", "Future",
+    "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Stream", "Dimname", "Capsule", "Future",
     "Await", "RRef", "AnyClassType", "AnyEnumType",
 ))  # fmt: skip
 
@@ -44,7 +44,8 @@ def unknown_type(word: str) -> str:
         return f"there is no type '{word}'. Write {_INSTEAD[word]}."
     if word in _NO_MEANING:
         return f"the type '{word}' has no meaning for arrays. For a Python object write its class, module.Class, or Any."
-    return f"there is no type '{word}'.{did_you_mean(word, BASES) or ' Types: ' + ', '.join(BASES) + '.'}"
+    known = (*BASES, *CLASSES)
+    return f"there is no type '{word}'.{did_you_mean(word, known) or ' Types: ' + ', '.join(known) + '.'}"
 
 
 def check_name(name: str, what: str) -> None:
@@ -53,6 +54,11 @@ def check_name(name: str, what: str) -> None:
         raise SchemaError(f"'{name}' cannot name {what}: a name is letters, digits and '_', and starts with no digit.")
     if keyword.iskeyword(name):
         raise SchemaError(f"'{name}' cannot name {what}: it is a keyword of Python. Write '{name}_'.")
+
+
+# The classes that have a word of their own, which is torch's.
+CLASSES = {"Generator": "numpy.random._generator.Generator"}
+_WORDS_OF_CLASSES = {name: word for word, name in CLASSES.items()}
 
 
 class Spelled(Attributes):
@@ -185,8 +191,8 @@ class ClassType(Type):
         return tuple(field.type for field in self.fields)
 
     def spell(self, alias: str = "") -> str:
-        """Return the name of the class, with the alias where it holds arrays."""
-        return self.qualname + (alias if self.fields else "")
+        """Return the name of the class, or its word, with the alias where it holds arrays."""
+        return _WORDS_OF_CLASSES.get(self.qualname, self.qualname) + (alias if self.fields else "")
 
 
 class LiteralOf(Type):
@@ -361,6 +367,7 @@ class Alias(Spelled):
 # By word, and by name.
 WORDS = {name: Base(name) for name in BASES}
 TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = WORDS.values()
+GENERATOR = ClassType(CLASSES["Generator"])
 
 
 def split_name(name: str) -> tuple[str, str, str]:

@@ -42,7 +42,7 @@ def test_library_register_kernel(spelling, key, ns, remote):
     assert np.array_equal(op(X), 2 * X)
     if key == "cpu":
         message = said(lambda: op(remote(X)), NoKernelError)
-        assert message.startswith(f"{ns}::op has no kernel for these arrays.")
+        assert message.startswith(f"{ns}::op has no kernel for arrays on 'remote'.")
     else:
         assert np.array_equal(op(remote(X)).values, 2 * X)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from making import said
 
-from dispatch import Schema, Tag, custom_op, infer_schema, vmap
+from dispatch import Schema, Tag, custom_op, infer_schema, make_fx, vmap
 from dispatch.errors import (
     AliasError,
     ArgumentError,
@@ -343,6 +343,44 @@ def test_infer_schema_supported():
     assert infer_schema(one, op_name="myop", mutates_args={}) == "myop(Tensor x) -> Tensor"
     assert infer_schema(inplace, mutates_args={"x"}, tags=Tag.inplace) == "(Tensor(a0!) x) -> Tensor(a0!)"
     assert infer_schema(out, mutates_args={"out"}, tags=Tag.out) == "(Tensor x, *, Tensor(a1!) out) -> Tensor(a1!)"
+
+
+def test_generators(ns):
+    """A schema's Generator is NumPy's, and so is the hint; an operator that takes one draws from it, and has the tag `random`.
+
+    Beyond: two draws stay two in a graph, and vmap asks whether items share one, without the tag being written.
+    """
+
+    def noise(x: Array, *, generator: np.random.Generator | None = None) -> Array:
+        return x + np.random.default_rng(generator).standard_normal(x.shape)
+
+    schema = "(Tensor x, *, Generator? generator=None) -> Tensor"
+    assert infer_schema(noise, mutates_args=()) == schema
+    written = custom_op(f"{ns}::written", noise, mutates_args=(), schema=schema)
+    for op in (written, custom_op(f"{ns}::inferred", noise, mutates_args=())):
+        op.register_fake(lambda x, *, generator=None: np.empty_like(x))
+        assert Tag.nondeterministic_seeded in op.tags
+        expected = noise(X, generator=np.random.default_rng(3))
+        assert np.array_equal(op(X, generator=np.random.default_rng(3)), expected)
+        rng = np.random.default_rng(3)
+        graph = make_fx(lambda x, op=op, rng=rng: op(x, generator=rng) - op(x, generator=rng))(X)
+        rng.bit_generator.state = np.random.default_rng(3).bit_generator.state
+        assert np.array_equal(graph(X), expected - noise(X, generator=_after_one_draw()))
+        assert np.any(graph(X))
+        with pytest.raises(BatchingError, match="vmap was not told whether for all items or for each"):
+            vmap(lambda x, op=op, rng=rng: op(x, generator=rng))(np.stack([X, X]))
+    assert said(lambda: written(X, generator=3), ArgumentError) == (
+        f"{ns}::written: argument 'generator' is Generator?, and was given an int. Write np.random.default_rng(generator)."
+    )
+    assert said(lambda: written(X, generator=np.random.RandomState(3)), ArgumentError) == (
+        f"{ns}::written: argument 'generator' is Generator?, and was given a RandomState. Write np.random.default_rng(seed)."
+    )
+
+
+def _after_one_draw():
+    rng = np.random.default_rng(3)
+    rng.standard_normal(X.shape)
+    return rng
 
 
 def test_infer_schema_unsupported():

@@ -91,7 +91,7 @@ def test_an_unknown_device_is_refused_with_the_known_ones():
 
 def test_a_device_without_a_kernel_is_named():
     message = said(lambda: factory(SCHEMAS["defaulted"])(2, "cuda"), NoKernelError)
-    assert "has no kernel for the device that was asked for. Kernels: CPU, " in message
+    assert "has no kernel for the device 'cuda'. Kernels: CPU, " in message
 
 
 def test_beside_an_array_the_array_decides():
@@ -134,6 +134,6 @@ def test_what_a_factory_without_a_kernel_lacks_is_what_its_call_has():
     name = f"f{next(numbers)}"
     define(f"factories::{name}", "(int n) -> Tensor")
     assert said(lambda: getattr(dispatch.ops.factories, name)(2), NoKernelError) == (
-        f"factories::{name} has no kernel. Kernels: none. Add one: @op.register_kernel(None), for every device: the call "
-        "names none."
+        f"factories::{name} has no kernel. Kernels: none. Add one: @{name}.register_kernel(None), for every device: the "
+        "call names none."
     )

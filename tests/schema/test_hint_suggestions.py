@@ -43,6 +43,8 @@ TABLE = [
     (callable, "typing.Callable"),
     (np.asarray, "np.ndarray"),
     (type("jaxlib._jax.Array", (), {}), "np.ndarray"),  # as JAX calls its own
+    (type("Generator", (), {"__module__": "torch._C"}), "np.random.Generator"),  # torch's
+    (collections.abc.Generator[int, None, None], "typing.Any, or register_opaque_type(Generator)"),
     (bytearray, "np.ndarray"),
     (np.float32, "float"),
     (np.int8, "int"),

@@ -23,7 +23,7 @@ from dispatch.operators.registry import build, check_of
 from dispatch.schema.hints import HintReader
 from dispatch.schema.infer import infer
 from dispatch.schema.schema import MISSING, Schema
-from dispatch.schema.types import BASES
+from dispatch.schema.types import BASES, CLASSES
 from dispatch.testing import opcheck
 
 ROWS = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.text)
@@ -163,7 +163,7 @@ def test_the_page_says_what_is(hint, schema):
 
 def test_the_page_has_every_kind_of_type():
     words = " ".join(schema for _, schema in CELLS)
-    assert all(word in words for word in [*(word for word in BASES if word not in ("Device", "Residual", "None")), "Dict(", "Literal[", "Union("])
+    assert all(word in words for word in [*(word for word in BASES if word not in ("Device", "Residual", "None")), *CLASSES, "Dict(", "Literal[", "Union("])
 
 
 # ------------------------------------------------------------------------------- wherever in a value there are arrays

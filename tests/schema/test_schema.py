@@ -199,7 +199,7 @@ def test_the_parts_of_the_name_and_of_the_arguments():
             "Layout x",
             "the type 'Layout' has no meaning for arrays. For a Python object write its class, module.Class, or Any",
         ),
-        ("Generator? x", "the type 'Generator' has no meaning for arrays"),
+        ("generator? x", "there is no type 'generator'. Did you mean 'Generator'?"),
         ("MemoryFormat x", "the type 'MemoryFormat' has no meaning for arrays"),
         ("fractions. x", "'fractions.' does not name a class: write module.Class"),
         ("a.<locals>.B x", "'a.' does not name a class"),
