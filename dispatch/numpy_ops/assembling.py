@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..operators.views import ARRAY
-from ..symbolic import SymInt, guesses, has_zero
+from ..symbolic import SymInt, guesses, has_zero, is_one
 from . import flags, numpy_functions
 from .families import attach_plain_forms, composite
 from .indexing import getitem
@@ -94,7 +94,7 @@ def _insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
             values = reshape(values, (*[1] * (ndim - len(values.shape)), *values.shape))
         if not count:
             values = moveaxis(values, 0, at)
-        values = broadcast_to(values, tuple([values.shape[at] if m is None else m for m in rest]))
+        values = _spread(values, tuple([values.shape[at] if m is None else m for m in rest]))
         place = places.item()
         if place > 0 and type(n) is SymInt:
             check_index(x.shape, at, place - 1)
@@ -110,8 +110,16 @@ def _insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     old[places] = False  # raises NumPy's own error
     order = np.empty(len(old), np.intp)
     order[old], order[places] = np.arange(np.count_nonzero(old)), n + np.arange(len(places))
-    values = broadcast_to(values, tuple([len(places) if m is None else m for m in rest]))
+    values = _spread(values, tuple([len(places) if m is None else m for m in rest]))
     return getitem(concatenate([x, values], at), along(at, ndim, order))
+
+
+def _spread(values: Any, shape: tuple[Any, ...]) -> Any:
+    """Return values broadcast to a shape as where they are written: leading axes of length 1 pass, however many there are."""
+    more = len(values.shape) - len(shape)
+    if more > 0 and all(map(is_one, values.shape[:more])):
+        values = reshape(values, values.shape[more:])
+    return broadcast_to(values, shape)
 
 
 def _inserted_in_few(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:

@@ -17,11 +17,12 @@ from . import creation, numpy_functions
 from .data_dependent import distinct
 from .families import aligned, composite, in_front, row
 from .indexing import getitem
-from .linalg.matmul import item_shape, matmul
+from .linalg.matmul import matmul
 from .pointwise import add, divide, multiply, subtract
 from .polynomial_roots import ON_REAL, ragged, stacked
 from .polynomial_values import as_polynomial, made
 from .rearranging import atleast_1d
+from .result_layouts import broadcast_shape
 from .settled import settle, unsettled
 from .shape import concatenate, expand_dims, squeeze
 
@@ -50,12 +51,11 @@ def leading(p: Any) -> int:
 
 
 def _fake_polymul(a1: Any, a2: Any) -> Any:
-    if max(len(x.shape) for x in (a1, a2)) > 1:
-        np.polymul(np.zeros((1, 1)), 1.0)  # raises NumPy's own error
-    like = fake_tensor((a1.shape[0] + a2.shape[0] - 1,), np.result_type(a1.dtype, a2.dtype), None, a1.device, a1.mode)
+    like = fake_tensor((a1.shape[-1] + a2.shape[-1] - 1,), np.result_type(a1.dtype, a2.dtype), None, a1.device, a1.mode)
     if like.mode is None or like.mode.shape_env is None:
         raise unsettled("np.polymul", "how many leading zeros there are, which are left out,", "Write np.convolve(a1, a2), which keeps them; or " + ON_REAL)
-    return fake_tensor((distinct("np::polymul", like, ("coefficients", True)),), like.dtype, None, a1.device, a1.mode)
+    batch = broadcast_shape((a1.shape[:-1], a2.shape[:-1]))
+    return fake_tensor((*batch, distinct("np::polymul", like, ("coefficients", True))), like.dtype, None, a1.device, a1.mode)
 
 
 def with_zeros(x: Any, n: Any) -> Any:
@@ -90,8 +90,6 @@ def _pushed(t: Any, other: Any, out: Any) -> Any:
 
 
 def _batched_polymul(info: Any, in_dims: Any, a1: Any, a2: Any) -> tuple[Any, int]:
-    if max(len(item_shape(x, dim)) for x, dim in zip((a1, a2), in_dims, strict=True)) > 1:
-        np.polymul(np.zeros((1, 1)), 1.0)  # raises NumPy's own error
     return polymul(*aligned(in_dims, (a1, a2))), 0
 
 
@@ -167,7 +165,7 @@ def _batched_remainder(info: Any, in_dims: Any, r: Any) -> tuple[Any, int]:
 remainder: OpOverload = row(
     "polynomial_remainder(Tensor r) -> Tensor",
     numpy=_remainder,
-    fake=lambda r: fake_tensor((distinct("np::polynomial_remainder", r, ("remainder", True)),), r.dtype, None, r.device, r.mode),
+    fake=lambda r: fake_tensor((*r.shape[:-1], distinct("np::polynomial_remainder", r, ("remainder", True), r.shape[-1])), r.dtype, None, r.device, r.mode),
     autograd=pullbacks(r=lambda g, r_shape: with_zeros(g, r_shape[-1])),
     jvp=pushforwards(r=lambda t, out: getitem(t, (Ellipsis, slice(t.shape[-1] - out.shape[-1], None)))),
     vmap=_batched_remainder,

@@ -16,7 +16,7 @@ from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import fake_tensor
 from ..layers.jvp import pushforwards
-from ..operators.prims import astype
+from ..operators.prims import astype, moveaxis
 from . import creation, numpy_functions
 from .data_dependent import distinct
 from .families import composite, in_front, row
@@ -27,7 +27,7 @@ from .pointwise import divide, multiply, negative, subtract
 from .polynomial_values import as_polynomial, slope_at, vander
 from .rearranging import atleast_1d
 from .settled import settle, unsettled
-from .shape import concatenate, expand_dims, real, reshape, squeeze, transpose
+from .shape import concatenate, expand_dims, real, reshape, squeeze
 
 ON_REAL = "call it on real arrays, outside the mode."
 
@@ -53,10 +53,7 @@ def stacked(name: str, items: list[Any]) -> Any:
 
 def _roots(p: Any, *, real: bool = False) -> Any:
     """The roots of a polynomial, or of each of a batch of them."""
-    if p.ndim == 2:
-        found = _of_batch(p)
-    else:
-        found = np.roots(p)
+    found = np.roots(p) if p.ndim < 2 else _of_batch(p.reshape(-1, p.shape[-1])).reshape(*p.shape[:-1], -1)
     return found if real else found.astype(np.result_type(found.dtype, 1j), copy=False)
 
 
@@ -72,19 +69,19 @@ def _of_batch(p: Any) -> Any:
 
 
 def _fake_roots(p: Any, real: bool) -> Any:
-    if len(p.shape) != 1:
-        np.roots(np.zeros((1,) * max(len(p.shape), 2)))  # raises NumPy's own error
+    if not p.shape:
+        np.roots(np.zeros((1, 1)))  # raises NumPy's own error
     if real and p.dtype.kind != "c":
         raise unsettled("np.roots", "whether the roots of real coefficients are all real, and with them the dtype of the result,", "Write np.roots(p.astype(complex)), whose result is complex; or " + ON_REAL)
     dtype = np.roots(np.ones(2, p.dtype)).dtype
-    return fake_tensor((distinct("np::roots", p, ("roots", True)),), np.result_type(dtype, 1j), None, p.device, p.mode)
+    return fake_tensor((*p.shape[:-1], distinct("np::roots", p, ("roots", True), p.shape[-1])), np.result_type(dtype, 1j), None, p.device, p.mode)
 
 
 def _slopes_of_roots(p: Any, out: Any) -> Any:
     """`dr / dp`, for each root and coefficient; of each of a batch, whose axis comes first."""
     n = p.shape[-1]
     powers = reshape(vander(reshape(out, (-1,)), n), (*out.shape, n))
-    slopes = slope_at(p if len(p.shape) == 1 else expand_dims(transpose(p), 2), out)
+    slopes = slope_at(p if len(p.shape) == 1 else expand_dims(moveaxis(p, -1, 0), -1), out)
     return negative(divide(powers, expand_dims(slopes, -1)))
 
 
@@ -97,10 +94,7 @@ def _along(t: Any, p: Any, out: Any) -> Any:
 
 
 def _batched_roots(info: Any, in_dims: Any, p: Any, real: bool) -> tuple[Any, int]:
-    p = in_front(p, in_dims[0])
-    if len(p.shape) != 2:
-        np.roots(np.zeros((1,) * len(p.shape)))  # raises NumPy's own error
-    return roots(p, real=real), 0
+    return roots(in_front(p, in_dims[0]), real=real), 0
 
 
 roots: OpOverload = row(

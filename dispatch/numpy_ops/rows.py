@@ -10,7 +10,7 @@ from ..core.array_memory import no_sequence
 from ..core.lazy import LazyFunction
 from ..graph.operator_facts import CANNOT_RAISE, register_spelling
 from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
-from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, KEEPS_STRIDES, READ_ONLY_VIEWS
+from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, KEEPS_STRIDES, READ_ONLY_VIEWS, SUMMING
 from .families import attach_plain_forms
 from .numpy_functions import load_rest
 from .protocols import ON_TENSORS
@@ -66,6 +66,7 @@ def install() -> None:
     ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
     KEEPS_STRIDES.update(getattr(ops.np, name) for name in "clone setitem view_scatter".split())
     ALIKE.update(getattr(ops.np, name) for name in "astype reshape transpose moveaxis squeeze flip real imag sum_to checked_weights".split())
+    SUMMING.add(ops.np.sum_to)
     CANNOT_RAISE.update(getattr(ops.np, name) for name in SURE.split())
     INDEXING[ops.np.getitem] = 1
     READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))

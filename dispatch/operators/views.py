@@ -186,6 +186,7 @@ ARRAYS_OF_NO_AXES: set[OpOverload] = set()  # operators whose results are arrays
 READ_ONLY_VIEWS: set[OpOverload] = set()  # operators through whose views nothing can be written
 KEEPS_STRIDES: set[OpOverload] = set()  # operators whose results have the strides of the array that they are a copy of
 ALIKE: set[OpOverload] = set()  # operators that give a number of a number, and an array of an array
+SUMMING: set[OpOverload] = set()  # operators of these that give a number of an array, too, where they leave it no axes
 INDEXING: dict[OpOverload, int] = {}  # operators that give an array where the argument at this place has an Ellipsis
 
 
@@ -205,7 +206,7 @@ def is_number(x: Any) -> bool:
 def gives_number(op: OpOverload, args: tuple[Any, ...]) -> bool:
     """Whether a result without axes is a number, where it is no view of an argument or a view of a number."""
     if op in ALIKE:
-        return is_number(args[0])
+        return is_number(args[0]) or (op in SUMMING and bool(args[0].shape))
     if op in INDEXING:
         index = args[INDEXING[op]]
         return not any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))

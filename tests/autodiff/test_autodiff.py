@@ -104,6 +104,16 @@ def test_the_gradient_is_a_new_array_that_can_be_written_to():
     assert not np.shares_memory(first, second)
 
 
+def test_a_derivative_without_axes_is_an_array_in_graphs_and_programs_too():
+    slope = lambda x: dispatch.jvp(np.prod, (x * np.ones(2),), (np.ones(2),))[1]
+    for g in (grad(lambda x: np.sum(x * A)), grad(lambda x: np.sum(np.broadcast_to(x, (3,)))), slope):
+        for mode in ("real", "fake", "symbolic"):
+            made = dispatch.make_fx(g, mode)(np.array(2.0))(np.array(2.0))
+            made[...] = 7.0
+        compiled = dispatch.compile(g, fullgraph=True)(np.array(2.0))
+        assert type(compiled) is type(g(np.array(2.0))) is np.ndarray
+
+
 def test_the_callers_array_is_as_it_was():
     x = A.copy()
     grad(lambda x: np.sum(np.sin(x)))(x)

@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "insert at several places": lambda x: np.insert(x, [0, 2, 2], x[:, :1] ** 2, axis=1),
     "insert before a slice": lambda x: np.insert(x[0], slice(0, 2), x[1, :2]),
     "insert by a mask": lambda x: np.insert(x[0], np.array([True, False, True]), x[1, 0]),
+    "insert values with more axes": lambda x: np.insert(x[0], 1, x[:1, None, :1] * 2) + np.insert(x[1, :1], [0, 1, 0], x[None, :1, :1]),
     "insert at the end": lambda x: np.insert(x, -1, 1, axis=0),
     "resize, larger": lambda x: np.resize(x, (3, 5)),
     "resize, smaller": lambda x: np.resize(x * 2, 4),

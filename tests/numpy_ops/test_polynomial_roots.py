@@ -62,6 +62,24 @@ def test_items_that_agree_make_a_batch_and_others_are_refused(name):
             vmap(f)(np.stack(unlike))
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_batch_of_batches_and_a_batch_of_stand_ins_are_loops(name):
+    f, alike, *_ = FUNCTIONS[name]
+    x = np.stack([alike, alike[::-1]]) + 0j  # whether roots of real coefficients are real is for the data to say
+    rows = [[f(p) for p in row] for row in x]
+    for g, given, expected in ((vmap(f), x[0], rows[0]), (vmap(vmap(f)), x, rows)):
+        np.testing.assert_allclose(g(given), expected, atol=1e-12)
+        for mode in ("fake", "symbolic"):
+            np.testing.assert_array_equal(dispatch.make_fx(g, mode)(given)(given), g(given))
+
+
+def test_an_outer_batch_of_one_factor_meets_an_inner_of_the_other():
+    a, b = maker("f8")((2, 4)), maker("f8")((3, 2))
+    product = vmap(vmap(np.polymul, in_dims=(None, 0)), in_dims=(0, None))
+    np.testing.assert_allclose(product(a, b), [[np.polymul(x, y) for y in b] for x in a], atol=1e-12)
+    np.testing.assert_array_equal(dispatch.make_fx(product, "fake")(a, b)(a, b), product(a, b))
+
+
 @pytest.mark.parametrize("call", [
     lambda x: np.roots(x), lambda x: np.poly(x), lambda x: np.polymul(x, x), lambda x: np.vander(x), lambda x: np.polyfit(x[0], x, 1), lambda x: np.polyfit(x, x[0], 1),
     lambda x: np.polyfit(x[0], x[0], -1), lambda x: np.polyfit(x[0], x[0], 1, w=x), lambda x: np.polyder(x[0], -1), lambda x: np.polyint(x[0], -1),

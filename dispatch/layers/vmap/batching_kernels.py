@@ -76,10 +76,9 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         def making(*args: Any) -> Any:
             out = kernel(*args)
             if type(out) is BatchedTensor:
-                number = alike and is_number(args[0])
                 if not out.shape:
-                    IS_ARRAY.__set__(out, not number)
-                elif number:
+                    IS_ARRAY.__set__(out, not (alike and gives_number(op, args)))
+                elif alike and is_number(args[0]):
                     return wrap(BatchedTensor, _copy(out.value), out, out.kept)
             return out
 
