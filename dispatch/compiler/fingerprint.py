@@ -41,7 +41,7 @@ from .reached import (
     printing,
     registered,
 )
-from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain
+from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain, version_of
 
 Text = Any  # a tuple of texts, numbers and such tuples, whose repr says all of it
 KINDS = {ITEM: "item", CELL: "cell", DICT: "dict", ITEMS: "items", TYPE: "type", MRO: "mro", FUNCTION: "function", READ: "read"}
@@ -302,7 +302,7 @@ class Fingerprint:
         made = str(f.__globals__.get("__name__", "")).startswith("namedtuple_")
         cells = tuple([self._number(cell) for cell in f.__closure__ or ()])
         if listed and not made:
-            return "listed", f.__module__, f.__qualname__, self._code(f.__code__), cells
+            return "listed", f.__module__, version_of(f.__module__), f.__qualname__, self._code(f.__code__), cells
         if orders := orders_in(f.__code__):
             raise Unkeyed(f"{f.__qualname__} {orders}, whose order is another in each process")
         defaults = f.__defaults__ and self.value(f.__defaults__)

@@ -47,6 +47,7 @@ from .trusted import (
     is_opaque,
     is_plain,
     refused_of,
+    stands_there,
 )
 
 BASES = ("typing", "abc", "collections.abc", "contextlib", "numbers", "_collections_abc")  # modules of bases that hold nothing
@@ -515,7 +516,8 @@ class Reached:
             self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         elif not module.startswith((PACKAGE, "builtins")):
             self._listed_name(module, f.__name__, path)
-        self._cells(f, path)
+        if not stands_there(f):  # else what a decorator keeps in it is the module's own
+            self._cells(f, path)
 
     def _global(self, known: dict[str, Any], name: str) -> None:
         if name in known:
@@ -738,14 +740,14 @@ class Reached:
     @staticmethod
     def _is_of_listed(x: Any) -> bool:
         cls = type(x)
-        return isinstance(x, OpOverload) or is_listed_class(cls) or cls.__name__ == "cython_function_or_method"
+        return isinstance(x, OpOverload) or is_listed_class(cls) or _is_function_of_c(cls)
 
     def _listed_value(self, x: Any, path: str) -> None:
         """An instance of a class in a listed module."""
         module, cls = type(x).__module__, type(x)
         if cls.__name__ == "_tuplegetter":  # of a field of a named tuple
             return
-        if cls.__name__ in ("_ArrayFunctionDispatcher", "cython_function_or_method"):
+        if cls.__name__ == "_ArrayFunctionDispatcher" or _is_function_of_c(cls):
             self._listed_name(x.__module__, x.__name__, path)
         elif module.partition(".")[0] == PACKAGE:
             inner = getattr(x, "__wrapped__", None) if hasattr(x, "entries") else None
@@ -806,6 +808,11 @@ class Reached:
 
 
 HANDLES = frozenset({"_Ops", "Namespaces", "Namespace", "OpOverloadPacket", "CustomOpDef"})
+
+
+def _is_function_of_c(cls: type) -> bool:
+    """Whether functions of a class are Cython's, or those of scipy.fft."""
+    return cls.__name__ == "cython_function_or_method" or (cls.__module__, cls.__name__) == ("uarray", "_Function")
 
 
 def _compares_records(code: types.CodeType) -> bool:

@@ -26,7 +26,7 @@ from ..operators.rule_operators import is_kernel, is_ours, owner_of
 from ..schema.schema import Schema
 from .fingerprint import Fingerprint, Text, Unkeyed
 from .reached import Reached, contents, instance_dict
-from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
+from .trusted import is_listed, is_listed_class, is_listed_function, is_plain, version_of
 
 BY_NAME = (Layer, Schema, DispatchKey, enum.Enum, Opacity)
 
@@ -62,7 +62,7 @@ class RuleText:
             return tuple(sorted(repr(self._text(item)) for item in x))
         elif cls is types.FunctionType and is_listed_function(x):
             inner = [contents(cell) for cell in x.__closure__ or ()]
-            return x.__module__, x.__qualname__, *map(self._text, inner + list(x.__defaults__ or ()))
+            return x.__module__, version_of(x.__module__), x.__qualname__, *map(self._text, inner + list(x.__defaults__ or ()))
         elif cls is types.MethodType:
             return "method", self._text(x.__func__), self._text(x.__self__)
         elif cls is functools.partial:
@@ -72,7 +72,7 @@ class RuleText:
         elif cls is inspect.Signature:
             return str(x)
         elif cls.__name__ == "cython_function_or_method" and is_listed(x.__module__):
-            return x.__module__, x.__qualname__
+            return x.__module__, version_of(x.__module__), x.__qualname__
         elif is_listed_class(cls) and not isinstance(x, (np.ndarray, Tensor, types.FunctionType, type)):
             return cls.__qualname__, *self._fields(x)
         else:

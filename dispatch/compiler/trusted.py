@@ -1,6 +1,7 @@
-"""What `compile` takes to be functions of their arguments: NumPy, this package, a part of Python's library. Other code is read.
+"""What `compile` takes to be functions of their arguments: NumPy, this package, parts of SciPy and Python's library.
 
-Where a module is installed makes no difference: what is neither listed here nor code that can be read is refused.
+Other code is read. Where a module is installed makes no difference: what is neither listed here nor code that can be read is
+refused.
 """
 
 import builtins
@@ -18,6 +19,15 @@ LISTED = frozenset(
     f"numpy {PACKAGE} builtins math cmath operator _operator itertools functools _functools collections _collections_abc "
     "_collections heapq _heapq bisect _bisect contextlib dataclasses enum abc _abc typing numbers fractions string types "
     "__future__ _frozen_importlib".split()
+)
+
+# Of SciPy the packages that compute, and what they are written with: each decorates its functions by some that keep caches.
+OF_SCIPY = ("scipy.special.", "scipy.linalg.", "scipy.fft.", "scipy._lib.")
+
+# Of these: what sets or says what all share, or draws.
+REFUSED_SCIPY = frozenset(
+    "seterr geterr errstate test interpolative clarkson_woodruff_transform check_random_state rng_integers "
+    "set_backend skip_backend set_global_backend register_backend set_workers get_workers".split()
 )
 
 # Of the builtins: what reads or says more than its arguments are, and what makes code.
@@ -70,7 +80,7 @@ _SCALAR_BASES = (np.generic, np.dtype, np.ufunc)
 
 def is_listed(module: Any) -> bool:
     """Whether a module, by name, is one of the listed ones or inside one."""
-    return isinstance(module, str) and module.partition(".")[0] in LISTED
+    return isinstance(module, str) and (module.partition(".")[0] in LISTED or f"{module}.".startswith(OF_SCIPY))
 
 
 def is_listed_function(f: types.FunctionType) -> bool:
@@ -80,6 +90,11 @@ def is_listed_function(f: types.FunctionType) -> bool:
         return set(f.__globals__) <= {"__name__", "__builtins__", "_tuple_new"}
     module = sys.modules.get(name) if is_listed(name) else None
     return module is not None and vars(module) is f.__globals__
+
+
+def version_of(module: str) -> str:
+    """The version of the package that a listed module belongs to, by which its functions change."""
+    return str(getattr(sys.modules.get(module.partition(".")[0]), "__version__", ""))
 
 
 def is_listed_module(module: types.ModuleType) -> bool:
@@ -93,7 +108,7 @@ def is_listed_class(cls: type) -> bool:
         return False
     if not cls.__flags__ & 1 << 9:  # a class statement made those that have it
         return True
-    return _stands_there(cls)
+    return stands_there(cls)
 
 
 def refused_of(module: str, name: str) -> bool:
@@ -105,6 +120,8 @@ def refused_of(module: str, name: str) -> bool:
         if module == "numpy.random":
             return name not in ("", "default_rng", "Generator")  # of a seed; for isinstance
         return module.startswith("numpy.random") or name in REFUSED_NUMPY
+    if top == "scipy":
+        return name in REFUSED_SCIPY or module.startswith("scipy.linalg.interpolative")
     if top == "builtins":
         return name in REFUSED_BUILTINS
     if top == "dataclasses":
@@ -141,14 +158,15 @@ def is_opaque(x: Any) -> bool:
     if not isinstance(name, str) or is_listed(name) or name.partition(".")[0] not in sys.stdlib_module_names:
         return False
     module_of: Any = sys.modules.get(name)
-    return getattr(module_of, "__dict__", None) is found if found is not None else _stands_there(type(x))
+    return getattr(module_of, "__dict__", None) is found if found is not None else stands_there(type(x))
 
 
-def _stands_there(cls: type) -> bool:
-    found: Any = sys.modules.get(cls.__module__)
-    for name in cls.__qualname__.split("."):
+def stands_there(x: Any) -> bool:
+    """Whether a class or function is what its module has by its name."""
+    found: Any = sys.modules.get(str(x.__module__))
+    for name in x.__qualname__.split("."):
         found = getattr(found, name, None)
-    return found is cls
+    return found is x
 
 
 def is_plain(x: Any) -> bool:

@@ -190,3 +190,13 @@ def test_a_set_that_is_only_looked_in_has_no_order():
 
     assert orders_in(looked.__code__) == ""
     assert text_of(looked) == text_of(looked)
+
+
+def test_a_function_of_scipy_is_of_its_version(monkeypatch):
+    scipy, linalg = pytest.importorskip("scipy"), pytest.importorskip("scipy.linalg")
+    f = program("def f(a): return a * f.solve(a, a)")
+    f.solve = linalg.solve
+    before = text_of(f, (np.eye(2),))
+    assert text_of(f, (np.eye(2),)) == before
+    monkeypatch.setattr(scipy, "__version__", "another")
+    assert text_of(f, (np.eye(2),)) != before

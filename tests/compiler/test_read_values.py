@@ -1,5 +1,8 @@
 """What Python reads of two numbers, of nan, of names and of warnings in a compiled function, against the function itself."""
 
+import re
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -198,3 +201,51 @@ def test_a_write_by_name_is_refused():
     """A number of NumPy's has no __iadd__, and a traced value does not say whether it is one."""
     with pytest.raises(TracingError, match="names __iadd__"):
         dispatch.compile(lambda a: a.__iadd__(1), fullgraph=True)(np.ones(2))
+
+
+# Names that several packages in `scipy` have, and NumPy too, in one function.
+OF_SCIPY = [
+    "np.linalg.solve(A, scipy.special.expit(a))",
+    "scipy.special.gammaln(a) * np.linalg.norm(scipy.linalg.solve(A, B))",
+    "np.fft.fft(scipy.special.ndtr(a)).real",
+    "a * scipy.fft.fft(B).real",
+    "special.expit(a) + scipy.linalg.inv(A) @ B",
+]
+
+
+@pytest.mark.parametrize("text", OF_SCIPY)
+def test_a_function_may_name_scipy(text):
+    """`scipy` leads by `linalg` to more than the function means by it, and none of that is looked into."""
+    scipy = pytest.importorskip("scipy")
+    for name in ("special", "linalg", "fft"):
+        pytest.importorskip(f"scipy.{name}")
+    A, B = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 1.0, 1.0]]), np.array([1.0, 2.0, 0.5])
+    f = made(f"def f(a): return {text}", scipy=scipy, special=scipy.special, A=A, B=B)["f"]
+    compiled = dispatch.compile(f)
+    for x in (np.ones(3), np.array([0.5, 2.0, 3.0])):
+        assert np.array_equal(compiled(x), f(x))
+    assert len(compiled.entries) == 1
+
+
+@pytest.mark.parametrize("text", ["scipy.linalg.clarkson_woodruff_transform(B, 2)", "scipy.special.geterr()['loss']"])
+def test_of_scipy_what_draws_or_is_set_for_all_is_refused(text):
+    scipy = pytest.importorskip("scipy")
+    pytest.importorskip("scipy.special")
+    pytest.importorskip("scipy.linalg")
+    f = made(f"def f(a): return a if len({text}) else -a", scipy=scipy, B=np.ones((3, 3)))["f"]
+    with pytest.raises(TracingError, match=f"uses {re.escape(text.partition('(')[0])}"):
+        dispatch.compile(f, fullgraph=True)(np.ones(3))
+
+
+def test_what_a_listed_module_keeps_in_its_own_functions_is_not_looked_into(monkeypatch):
+    """A decorator of SciPy's keeps an object with a cache in each function of scipy.special, with SCIPY_ARRAY_API=1."""
+    module = types.ModuleType("scipy.special.kept")
+    source = "import functools\ncache = functools.lru_cache(lambda n: n)\ndef make(cache):\n    def double(x): return x * cache(2)\n    return double\ndouble = make(cache)\n"
+    exec(source, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    module.double.__qualname__ = "double"
+    f = made("def f(a): return double(a)", double=module.double)["f"]
+    assert np.array_equal(dispatch.compile(f, fullgraph=True)(np.ones(3)), np.full(3, 2.0))
+    module.double.__qualname__ = "another"
+    with pytest.raises(TracingError, match="it refers to cache, a function, which cannot be compared"):
+        dispatch.compile(f, fullgraph=True)(np.ones(3))
