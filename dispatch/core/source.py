@@ -372,7 +372,7 @@ def numpy_function() -> str | None:
     found = None
     while frame is not None and _package(frame) == "numpy":
         for module in ("numpy", "numpy.linalg", "numpy.fft"):
-            f = getattr(sys.modules[module], frame.f_code.co_name, None)
+            f = getattr(sys.modules.get(module), frame.f_code.co_name, None)
             if getattr(getattr(f, "_implementation", None), "__code__", None) is frame.f_code:
                 found = f"{module}.{frame.f_code.co_name}".removeprefix("numpy.")
         frame = frame.f_back

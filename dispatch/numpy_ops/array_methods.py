@@ -39,7 +39,7 @@ class Flags:
 
     def __init__(self, of: Tensor) -> None:
         object.__setattr__(self, "_flags", flags.lying(of).flags)
-        object.__setattr__(self, "writeable", not of.read_only)
+        object.__setattr__(self, "writeable", not (of.read_only or (not of.shape and is_number(of))))
 
     def __getattr__(self, name: str) -> Any:
         if name in MEMORYS:

@@ -118,6 +118,11 @@ def kept(n: Any, m: Any, mode: str, *, turned: bool) -> tuple[Any, Any]:
     return larger(before, 0), larger(n, m)
 
 
+def _of_number(x: Any) -> Any:
+    """Return a number of Python's as an array, of which NumPy makes a sequence of one; any other value as it is."""
+    return x if hasattr(x, "shape") else np.asarray(x)
+
+
 class Sequences:
     """What `np.correlate` and `np.convolve` have in common; `turned` says that the second sequence is reversed, and not conjugated."""
 
@@ -152,6 +157,7 @@ class Sequences:
 
     def by_a(self, g: Any, a_shape: Any, v: Any, mode: str) -> Any:
         """Compute the pullback in the first sequence: the gradient at all places, and the second one at each."""
+        v = _of_number(v)
         n, m = (a_shape or (1,))[0], (v.shape or (1,))[0]
         first, count = self.places(n, m, mode)
         whole = padded(g, first, n + m - 1 - first - count)
@@ -160,6 +166,7 @@ class Sequences:
 
     def by_v(self, g: Any, a: Any, v_shape: Any, mode: str) -> Any:
         """Compute the pullback in the second sequence."""
+        a = _of_number(a)
         n, m = (a.shape or (1,))[0], (v_shape or (1,))[0]
         first, count = self.places(n, m, mode)
         whole = padded(g, first, n + m - 1 - first - count)
@@ -169,7 +176,7 @@ class Sequences:
         return reshape(getitem(conjugated(sliding(whole, conjugated(a))), REVERSED), v_shape)
 
     def vmap(self, info: Any, in_dims: Any, a: Any, v: Any, mode: str) -> tuple[Any, int]:
-        a, v = [x if dim is None else in_front(x, dim) for x, dim in zip((a, v), in_dims[:2], strict=True)]
+        a, v = [_of_number(x) if dim is None else in_front(x, dim) for x, dim in zip((a, v), in_dims[:2], strict=True)]
         items = [x.shape[0 if dim is None else 1 :] for x, dim in zip((a, v), in_dims[:2], strict=True)]
         if self.turned:
             a, v = [reshape(x, (*x.shape, 1)) if not item else x for x, item in zip((a, v), items, strict=True)]

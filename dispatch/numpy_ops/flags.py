@@ -37,7 +37,7 @@ from .data_checks import as_real
 from .linalg import einsum
 from .masked import CHOOSING
 from .result_layouts import Layout, seen
-from .row_arguments import as_item, as_mask, as_value, call
+from .row_arguments import as_item, as_mask, as_places, as_value, call
 
 Function = Callable[..., Any]
 NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
@@ -310,7 +310,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """`np.take`."""
-    a, indices = as_value(a), as_value(indices)
+    a, indices = as_value(a), as_places(indices)
     if mode != "raise":
         np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
         n = prod(a.shape) if axis is None or not a.shape else a.shape[normalize_axis_index(axis, len(a.shape))]

@@ -220,6 +220,8 @@ def _turned(x: Any, axis: int, first: Any) -> Any:
 
 
 def _axes(x: Any, axes: Any) -> list[int]:
+    if axes is None and not x.shape:
+        np.fft.fftshift(np.zeros(()))  # raises NumPy's own error
     axes = range(len(x.shape)) if axes is None else [axes] if isinstance(axes, INTEGERS) else axes
     return [normalize_axis_index(axis, len(x.shape)) for axis in axes]
 

@@ -42,7 +42,7 @@ from .pointwise import (
 from .rearranging import linspace
 from .reduction import max, min, sum
 from .result_layouts import broadcast_shape
-from .row_arguments import as_item, as_value, call
+from .row_arguments import as_item, as_places, as_value, call
 from .shape import concatenate, expand_dims, imag, ravel, real, reshape, transpose
 from .sorting import INDEX, searchsorted, take_along_axis
 
@@ -189,6 +189,8 @@ def _batched_digitize(info: Any, in_dims: Any, x: Any, bins: Any, right: bool) -
     bins = checked_bins(in_front(bins, in_dims[1]))
     n = bins.shape[-1]
     if hasattr(x, "shape"):
+        if x.dtype.kind == "c":
+            np.digitize(np.zeros(1, x.dtype), np.zeros(1))  # raises NumPy's own error
         x = in_front(x, in_dims[0])
         bins = reshape(bins, (bins.shape[0], *(1,) * (len(x.shape) - (in_dims[0] is not None)), n))
         x = expand_dims(x, -1)
@@ -492,13 +494,13 @@ _, of_bins = spelled(np.bincount, "x weights minlength", bincount)
 
 def bincounted(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     """`np.bincount`. How many counts an array without a derivative gives is known, of a fake and in a graph too."""
-    bins = as_value(x)
+    bins = as_places(x)
     if isinstance(weights, Tensor) and type(minlength) is int and type(bins) is np.ndarray and bins.ndim == 1 and bins.size:
         countable = bins.dtype.kind in "iu" and np.can_cast(bins.dtype, INDEX) and bins.min() >= 0
         if countable and agreeing([bins.shape, weights.shape]):
             largest = int(bins.max())
             return counts(bins, weights, largest + 1 if largest >= minlength else minlength, True)
-    return of_bins(x, weights=weights, minlength=minlength)
+    return of_bins(bins, weights=weights, minlength=minlength)
 
 
 FUNCTIONS: dict[Any, Any] = {

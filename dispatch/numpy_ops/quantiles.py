@@ -248,6 +248,10 @@ def _picked(x: Any, order: Any, place: Any) -> Any:
     return take_along_axis(x, take_along_axis(order, place, -1), -1)
 
 
+# NumPy gives an array of no axes where there are weights.
+WEIGHTED_IS_ARRAY = isinstance(np.quantile(np.zeros(1), 0.5, weights=np.ones(1), method="inverted_cdf"), np.ndarray)
+
+
 def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims: bool, *, leaving: bool) -> Any:
     """Return quantiles; `leaving` says that nan is left out."""
     x, weights = _as_array(x), _as_array(weights)
@@ -293,7 +297,9 @@ def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims:
         found = moveaxis(found, -1, 0)
     if len(asked) != 1 or keepdims:
         found = reshape(found, (*asked, *(kept if keepdims else rest)))
-    return found if found.shape else getitem(found, Ellipsis) if keepdims else as_number(found)
+    if found.shape:
+        return found
+    return getitem(found, Ellipsis) if keepdims or (weights is not None and WEIGHTED_IS_ARRAY) else as_number(found)
 
 
 def _as_array(x: Any) -> Any:

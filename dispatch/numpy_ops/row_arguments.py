@@ -28,6 +28,12 @@ def as_value(value: Any) -> Any:
     return stack([as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
 
 
+def as_places(value: Any) -> Any:
+    """Return a list of places as an array, of whole numbers where there are none in it, as NumPy makes it."""
+    found = as_value(value)
+    return found.astype(np.intp) if isinstance(value, (list, tuple)) and not found.size else found
+
+
 def as_index(index: Any) -> Any:
     """Return an index with a number or a list for what NumPy makes such of, a range say, and a stack for a list with a Tensor in it."""
     if isinstance(index, tuple):

@@ -1,6 +1,7 @@
 """A table, a column, a sparse matrix or a list where an array is asked for: the message has a line, and the line works."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -270,6 +271,13 @@ def test_a_function_of_numpy_that_asks_no_lists_is_named_with_the_one_that_does(
         if name in ("unique", "histogram") and kind is DataDependentError:
             continue  # a size, and edges, which are data
         assert transform(lambda x: first(function(dispatch.numpy, x))).shape == first(function(np, x)).shape
+
+
+def test_a_module_of_numpy_that_nobody_has_imported_is_not_asked_for_a_name(monkeypatch):
+    monkeypatch.delitem(sys.modules, "numpy.fft", raising=False)  # NumPy imports it where it is named
+    with pytest.raises(ConversionError, match="Write dispatch.numpy.median, which asks all of them"):
+        dispatch.grad(lambda x: np.median([x, x]))(1.0)
+    assert "numpy.fft" not in sys.modules
 
 
 def test_indices_in_the_brackets_of_an_array_say_what_takes_them():

@@ -53,6 +53,12 @@ def test_what_tells_of_memory_is_numpys(a: Any) -> None:
         assert found == (expected.strides, flags.c_contiguous, flags.f_contiguous, flags.forc, True, expected.nbytes, expected.itemsize), name
 
 
+def test_a_number_of_an_array_is_not_writeable_and_an_array_without_axes_is() -> None:
+    asked = lambda x: [y.flags.writeable for y in (np.sum(x), x[0, 0], x[0, 0, ...], x[:1, :1].reshape(()), x[0])]
+    for name, found in in_layers(asked, A):
+        assert found == asked(A), name
+
+
 def test_who_holds_memory_is_no_property_of_a_value() -> None:
     x = dispatch.tensor(A, requires_grad=True)
     assert not hasattr(x, "base")

@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "nanmedian": (lambda x: np.nanmedian(x, axis=1), (X,)),
     "median of axes": (lambda x: np.median(x, axis=(0, 1), keepdims=True), (X,)),
     "convolve": (lambda x, y: np.convolve(x[0], y, mode="same"), (X, Y)),
+    "convolve of a number": (lambda x: np.convolve(x[0], 2.5) + np.convolve(-1, x[1]), (X,)),
     "correlate": (lambda x, y: np.correlate(x[0] * 1j, y[:2], mode="full"), (X, Y)),
     "histogram of weights": (lambda w: np.histogram(Y, 3, weights=w), (W,)),
     "histogram": (lambda x: np.histogram(x, 4), (X,)),
@@ -268,6 +269,35 @@ def test_what_data_say_is_wrong_raises_as_in_numpy(f: Function, said: str) -> No
     x = np.array([0.5, 1.5, 2.5])
     message = refused(lambda: f(dispatch.tensor(x, requires_grad=True)), (TypeError if "integer" in said else ValueError))
     assert message.startswith(said)
+
+
+NOWHERE: dict[str, tuple[Function, Any]] = {
+    "fftshift of no axes": (np.fft.fftshift, np.array(1.5)),
+    "ifftshift of no axes": (np.fft.ifftshift, np.array(1.5)),
+    "vector_norm of no axes": (lambda x: np.linalg.vector_norm(x, axis=0), np.array(1.5)),
+    "digitize complex": (lambda x: np.digitize(x, np.sort(np.real(x))), Z[0, :3]),
+}
+
+
+@pytest.mark.parametrize(("f", "x"), NOWHERE.values(), ids=NOWHERE)
+def test_what_numpy_takes_of_no_such_array_no_layer_takes(f: Function, x: Any) -> None:
+    with pytest.raises((ValueError, TypeError)) as expected:
+        f(x)
+    for call in (lambda: f(dispatch.tensor(x, requires_grad=True)), lambda: dispatch.vmap(f)(np.stack([x, x])), lambda: dispatch.eval_shape(f, x)):
+        assert refused(call, type(expected.value)).startswith(str(expected.value))
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanpercentile"])
+@pytest.mark.parametrize("weights", [None, W])
+def test_a_quantile_of_all_elements_can_be_written_to_where_numpys_can(name: str, weights: Any) -> None:
+    method = "linear" if weights is None else "inverted_cdf"
+    asked = lambda x: getattr(np, name)(x, 0.5, weights=weights, method=method).flags.writeable
+    found: list[Any] = [asked(dispatch.tensor(Y, requires_grad=True))]
+    told = lambda x: (found.append(asked(x)), x)[1]
+    dispatch.vmap(told)(Y[None])
+    dispatch.eval_shape(told, Y)
+    dispatch.jvp(told, (Y,), (Y,))
+    assert found == [asked(Y)] * 4
 
 
 def test_q_of_two_axes_with_several_axes_is_refused() -> None:

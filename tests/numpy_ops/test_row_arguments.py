@@ -356,6 +356,15 @@ def test_an_index_of_an_array_without_axes_makes_a_copy() -> None:
         np.testing.assert_array_equal(found, f(x.copy()))
 
 
+@pytest.mark.parametrize("f", [lambda x: np.take(x, []), lambda x: x.take([], axis=1), lambda x: np.take(x, [[]], mode="wrap"), lambda x: np.bincount([], x[0, :0])])
+def test_of_an_empty_list_of_places_numpy_makes_whole_numbers(f: Any) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    expected = f(x)
+    for found in (functionalize(f)(x), make_fx(f, "real")(x)(x), make_fx(f, "fake")(x)(x), vmap(f)(x[None])[0], dispatch.vjp(f, x)[0]):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_a_list_of_numbers_is_told_from_what_another_framework_knows() -> None:
     x = dispatch.tensor(np.ones(2), requires_grad=True)
     assert has_listed((x, [1.0, 2], None, "left"))

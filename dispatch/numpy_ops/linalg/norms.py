@@ -25,7 +25,7 @@ from ..reduction import kept
 from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
-from ..result_layouts import as_shape, axes_of, plain
+from ..result_layouts import as_shape, axes_of, check_axis, plain
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
 
@@ -35,6 +35,7 @@ def _squared(x: Any) -> Any:
 
 
 def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = False) -> Any:
+    check_axis(axis, len(x.shape))
     x, keepdims = multiply(x, 1.0) if x.dtype.kind in "iub" else x, bool(keepdims)  # a reduction takes no np.True_
     if ord is None or ord == 2:
         return root(total(_squared(x), axis, keepdims=keepdims))
