@@ -275,7 +275,7 @@ def test_a_function_of_numpy_that_asks_no_lists_is_named_with_the_one_that_does(
 
 def test_a_module_of_numpy_that_nobody_has_imported_is_not_asked_for_a_name(monkeypatch):
     monkeypatch.delitem(sys.modules, "numpy.fft", raising=False)  # NumPy imports it where it is named
-    with pytest.raises(ConversionError, match="Write dispatch.numpy.median, which asks all of them"):
+    with pytest.raises(ConversionError, match=r"Write dispatch\.numpy\.median, which asks all of them"):
         dispatch.grad(lambda x: np.median([x, x]))(1.0)
     assert "numpy.fft" not in sys.modules
 

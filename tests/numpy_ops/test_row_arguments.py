@@ -360,7 +360,7 @@ def test_an_index_of_an_array_without_axes_makes_a_copy() -> None:
 def test_of_an_empty_list_of_places_numpy_makes_whole_numbers(f: Any) -> None:
     x = np.arange(6.0).reshape(2, 3)
     expected = f(x)
-    for found in (functionalize(f)(x), make_fx(f, "real")(x)(x), make_fx(f, "fake")(x)(x), vmap(f)(x[None])[0], dispatch.vjp(f, x)[0]):
+    for found in (functionalize(f)(x), make_fx(f, "real")(x)(x), make_fx(f, "fake")(x)(x), vmap(f)(x[None])[0], dispatch.detach(f(dispatch.tensor(x, requires_grad=True)))):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
 
