@@ -311,6 +311,7 @@ def binned(make: Make) -> list[Case]:
 
 ODD: dict[str, Callable[[Make], list[Case]]] = {
     **dict.fromkeys(["equal_differences", "spread_differences"], differences),
+    "gradient": lambda make: [(make((3, 4)), [1.0, 1.0], [0, 1], 1), (make((3, 2, 4)), [0.5, 2], [2, 0], 2), (make((2, 3)), [1, 1.0], [1, 0], 1)],
     "differences_at": uneven,
     "unwrap": lambda make: [(3 * real(make, 5) - 4, None, 0, 2 * np.pi), (9 * real(make, 2, 3), 1.0, -1, np.array(3.5)), (5 * real(make, 3, 2), np.array(2.0), 0, 3.0), (real(make, 0, 3), None, 0, 2.0)],
     "convolve": sequences("full", "same", "valid"),
@@ -323,6 +324,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "histogram_counts": binned,
     "histogram": lambda make: [(real(make, 5), 3, None, None, False), (real(make, 2, 3), 4, (0.5, 2), real(make, 2, 3), False), (real(make, 4), 3, (0, 3), None, True)],
     "histogram_bin_edges": lambda make: [(real(make, 5), 3, None), (real(make, 2, 3), 4, (0.5, 2))],
+    "histogramdd": lambda make: [(real(make, 5, 2), 3, None, None, False), (real(make, 4, 3), (2, 3, 2), None, real(make, 4), False), (real(make, 5, 2), [3, 2], None, None, True)],
+    "histogram2d": lambda make: [(real(make, 5), real(make, 5), 3, None, None, False), (real(make, 4), real(make, 4), [2, 3], None, real(make, 4), True)],
     "number_of_bins": lambda make: [(real(make, 5), "sqrt", None, None), (real(make, 5), "fd", np.array(0.5), np.array(2.5))],
     "checked_fweights": lambda make: [(np.array([1, 2]),)], "checked_aweights": lambda make: [(np.array([0.5, 2.0]),)],
     **dict.fromkeys(["none_but_nan", "none_free", "none_to_average", "poorly_conditioned"], lambda make: [(np.array([False, False]),)]),
@@ -455,6 +458,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((5, 3)) + 2 * np.eye(5, 3, dtype=make(()).dtype), make((5, 2)), None), (square(make), make((3, 1)), 1e-10), (make((3, 5)), make((3, 2)), -1.0),
         (square(make, 2), make((3, 4)), None), (make((4, 2)) + np.eye(4, 2, dtype=make(()).dtype), make((2, 4, 2)), None),
     ],
+    "linalg_solved": lambda make: [(square(make), make((3,)), 1e-10), (make((3, 5)), make((3, 2)), -1.0), (make((3, 5)), make((3,)), None)],  # no rank decides of residuals
     "linalg_residuals": lambda make: [(abs(make((2,))), np.array(3, np.intc), 3), (abs(make((2, 3))), np.array([4, 4], np.intc), 4)],
     "linalg_eig": lambda make: [(apart(make), False), (apart(make, 2), False), (apart(make, 0), False)],
     "linalg_eigvals": lambda make: [(apart(make), False), (apart(make, 2), False), (apart(make, 0), False)],
@@ -825,7 +829,11 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "equal_differences": lambda x, step, axis, edge: np.gradient(x, step, axis=axis, edge_order=edge),
     "differences_at": lambda x, points, axis, edge: np.gradient(x, points, axis=axis, edge_order=edge),
     "unwrap": lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period),
+    "gradient": lambda x, steps, axes, edge: list(np.gradient(x, *steps, axis=axes, edge_order=edge)),
+    "linalg_solved": np.linalg.lstsq,
     "histogram": lambda a, bins, given, weights, density: np.histogram(a, bins, given, density, weights),
+    "histogram2d": lambda x, y, bins, given, weights, density: np.histogram2d(x, y, bins, given, density, weights),
+    "histogramdd": lambda a, bins, given, weights, density: [x for part in np.histogramdd(a, bins, given, density, weights) for x in (part if isinstance(part, (list, tuple)) else [part])],
     "histogram_counts": lambda x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
     "quantile": lambda x, q, axis, method, weights, keep: np.quantile(x, q, axis, method=method, weights=weights, keepdims=keep),
     "nanquantile": lambda x, q, axis, method, weights, keep: np.nanquantile(x, q, axis, method=method, weights=None if weights is None else np.broadcast_to(weights, x.shape), keepdims=keep),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..autodiff.rules.partials import conjugated
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
@@ -177,13 +177,24 @@ differences_at = composite(
 )
 
 
+def _gradients(x: Any, steps: Any, axes: Any, edge_order: int = 1) -> Any:
+    return [equal_differences(x, step, at, edge_order) for at, step in zip(axes, steps, strict=True)]
+
+
+# The differences along several axes, with steps that are numbers of Python's: one node of a graph.
+gradients = composite(
+    "gradient(Tensor x, Any steps, int[] axes, int edge_order=1) -> Tensor[]",
+    _gradients,
+    numpy=lambda x, steps, axes, edge_order: list(NUMPYS(x, *steps, axis=tuple(axes), edge_order=edge_order)),
+)
+
+
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """`np.gradient`."""
     f = as_item(as_value(f))
     axes = tuple(range(len(f.shape))) if axis is None else normalize_axis_tuple(axis, len(f.shape))
     if not varargs and edge_order in FIRST and all([sure(f.shape[at] > edge_order) for at in axes]):  # as most call it
-        found = [equal_differences(f, 1.0, at, edge_order) for at in axes]
-        return found[0] if len(found) == 1 else tuple(found)
+        return equal_differences(f, 1.0, axes[0], edge_order) if len(axes) == 1 else _along_all(f, [1.0] * len(axes), axes, edge_order)
     steps = [as_value(x) for x in varargs] or [1.0] * len(axes)
     steps = steps * len(axes) if len(steps) == 1 and not np.shape(steps[0]) else steps
     wrong = len(steps) != len(axes) or edge_order > 2
@@ -192,11 +203,17 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         wrong = wrong or len(size) > 1 or (len(size) == 1 and not agree(size[0], f.shape[at])) or not sure(f.shape[at] >= edge_order + 1)
     if wrong:
         NUMPYS(np.zeros(guesses(f.shape)), *[np.zeros(guesses(np.shape(x))) for x in varargs], axis=axis, edge_order=edge_order)  # raises
+    if len(axes) > 1 and all([type(step) in (int, float) for step in steps]):
+        return _along_all(f, steps, axes, edge_order)
     found = [
         (differences_at if np.shape(step) else equal_differences)(f, step, at, edge_order)
         for at, step in zip(axes, steps, strict=True)
     ]
     return found[0] if len(axes) == 1 else tuple(found)
+
+
+def _along_all(f: Any, steps: list[Any], axes: tuple[int, ...], edge_order: int) -> Any:
+    return tuple((gradients if axes and isinstance(f, Tensor) else _gradients)(f, steps, axes, edge_order))
 
 
 # -- differences of all elements -----------------------------------------------------------------------------------------------------
@@ -273,4 +290,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach_plain_forms(equal_differences)
+attach_plain_forms(equal_differences, gradients)

@@ -25,7 +25,7 @@ from . import numpy_functions
 from .cumulative import diff
 from .data_checks import checked
 from .data_dependent import of_data
-from .families import aligned, attach_plain_forms, composite, in_front, row
+from .families import aligned, attach_plain_forms, composite, in_front, row, undispatched
 from .indexing import getitem, where
 from .numpy_functions import spelled
 from .pointwise import (
@@ -395,12 +395,21 @@ counted_in_bins = composite(
 
 def _is_told(a: Any, bins: Any, given: Any, weights: Any) -> bool:
     """Whether bins of one width are told by numbers of Python's, of an array that has any; weights are real."""
-    if type(bins) is not int or bins < 1 or not (isinstance(a, Tensor) or isinstance(weights, Tensor)):
-        return False
     if given is not None and not (type(given) in (list, tuple) and len(given) == 2 and all([type(x) in (int, float) for x in given])):
         return False
-    arrays = [a] if weights is None else [a, weights]
-    return all([x.dtype.kind in "fiu" and x.dtype.isnative for x in arrays]) and bool(a.shape)
+    return type(bins) is int and bins >= 1 and _are_real(a, weights) and bool(a.shape)
+
+
+def _are_real(*given: Any) -> bool:
+    """Whether arrays, one of which is a Tensor, hold real numbers of the machine's byte order; None may stand among them."""
+    arrays = [x for x in given if x is not None]
+    return any([isinstance(x, Tensor) for x in arrays]) and all([x.dtype.kind in "fiu" and x.dtype.isnative for x in arrays])
+
+
+def _are_told(ndim: int, bins: Any, given: Any) -> bool:
+    """Whether numbers of bins along several axes are of Python's, one for all or one for each; of ranges too a graph has constants."""
+    counts = bins if type(bins) in (list, tuple) else [bins] * ndim
+    return given is None and len(counts) == ndim and all([type(n) is int and n >= 1 for n in counts])
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
@@ -442,11 +451,9 @@ def _edges_along(axis: int, x: Any, bins: Any, given: Any) -> Any:
     return linspace(*_ends(x, given), n + 1)
 
 
-def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """`np.histogramdd`."""
-    sample = _columns(sample)
+def _histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, *, density: bool = False) -> Any:
+    """Return counts, and the edges along each axis."""
     ndim = sample.shape[1]
-    weights = None if weights is None else as_item(as_value(weights))
     try:
         given = len(bins)
     except TypeError:
@@ -471,6 +478,41 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         for i, along in enumerate(edges):
             found = divide(found, reshape(diff(along), tuple([-1 if i == j else 1 for j, _ in enumerate(edges)])))
         found = divide(found, total)
+    return [found, *edges]
+
+
+def _histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, *, density: bool = False) -> Any:
+    """Return counts, and the edges along both axes."""
+    try:
+        given = len(bins)
+    except TypeError:
+        given = 1
+    return tuple(_histogramdd(_columns([x, y]), bins if given in (1, 2) else [bins, bins], range, weights, density=density))
+
+
+def _numpys_boxes(sample: Any, bins: Any, given: Any, weights: Any, *, density: bool) -> Any:
+    found, edges = NUMPYS(sample, bins, given, density, weights)
+    return [found, *edges]
+
+
+NUMPYS = undispatched(np.histogramdd)
+# One node of a graph each, as a histogram of one axis is.
+counted_in_boxes = composite(
+    "histogramdd(Tensor sample, Any bins=10, Any range=None, Tensor? weights=None, *, bool density=False) -> Tensor[]", _histogramdd,
+    numpy=_numpys_boxes,
+)  # fmt: skip
+counted_in_fields = composite(
+    "histogram2d(Tensor x, Tensor y, Any bins=10, Any range=None, Tensor? weights=None, *, bool density=False) -> (Tensor, Tensor, Tensor)", _histogram2d,
+    numpy=lambda x, y, bins, given, weights, *, density: np.histogram2d(x, y, bins, given, density, weights),
+)  # fmt: skip
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """`np.histogramdd`."""
+    sample = _columns(sample)
+    weights = None if weights is None else as_item(as_value(weights))
+    whole = counted_in_boxes if _are_told(sample.shape[1], bins, range) and _are_real(sample, weights) else _histogramdd
+    found, *edges = whole(sample, bins, range, weights, density=bool(density))
     return found, edges
 
 
@@ -479,12 +521,9 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
     x, y = as_item(as_value(x)), as_item(as_value(y))
     if not agreeing([x.shape[:1], y.shape[:1]]):
         raise ValueError("x and y must have the same length.")  # np.histogram2d's own
-    try:
-        given = len(bins)
-    except TypeError:
-        given = 1
-    found, edges = histogramdd([x, y], bins if given in (1, 2) else [bins, bins], range, density, weights)
-    return found, *edges
+    weights = None if weights is None else as_item(as_value(weights))
+    told = _are_told(2, bins, range) and len(x.shape) == len(y.shape) == 1 and _are_real(x, y, weights)
+    return (counted_in_fields if told else _histogram2d)(x, y, bins, range, weights, density=bool(density))
 
 
 _, digitized = spelled(np.digitize, "x bins right", digitize)
@@ -515,5 +554,6 @@ def install() -> None:
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.spell(np.histogram_bin_edges, "a bins range", bin_edges)
     numpy_functions.spell(np.histogram, "a bins range density weights", counted_in_bins)
+    numpy_functions.spell(np.histogram2d, "x y bins range density weights", counted_in_fields)
 
-attach_plain_forms(bincount, digitize, counted_in_bins, bin_edges)
+attach_plain_forms(bincount, digitize, counted_in_bins, bin_edges, counted_in_fields)

@@ -284,6 +284,13 @@ def _gradient(out: Any, x: Any, step: Any, axis: int, edge_order: int) -> PlainC
 GRADIENT = undispatched(np.gradient)
 
 
+def _gradients(out: Any, x: Any, steps: Any, axes: Any, edge_order: int) -> PlainCall:
+    given = () if all([type(step) in (int, float) and step == 1 for step in steps]) else tuple(steps)
+    first = {} if list(axes) == list(range(len(x.value.shape))) else {"axis": tuple(axes)}
+    named = first if edge_order == 1 else first | {"edge_order": edge_order}
+    return PlainCall(GRADIENT, (x, *given, *named.values()), tuple(named))
+
+
 def _trapezoid(out: Any, y: Any, x: Any, dx: Any, axis: int) -> PlainCall | None:
     return NUMPYS_TRAPEZOID(out, y, x, 1.0 if dx is None else dx, axis)
 
@@ -311,7 +318,8 @@ OF_ARRAYS: dict[str, Rule] = {
     **{name: own(getattr(np, name), "a axis dtype ddof keepdims") for name in ("nanvar", "nanstd")},
     **{name: own(getattr(np, name), "a v mode") for name in ("convolve", "correlate")},
     "trapezoid": _trapezoid, "delete": own(np.delete, "arr obj axis"), "insert": own(np.insert, "arr obj values axis"), "resize": own(np.resize, "a new_shape"),
-    "histogram": own(np.histogram, "a bins range weights density"), "histogram_bin_edges": own(np.histogram_bin_edges, "a bins range"),
+    **{name: own(getattr(np, name), f"{of} bins range weights density") for name, of in (("histogram", "a"), ("histogram2d", "x y"))}, "linalg_solved": own(np.linalg.lstsq, "a b rcond"),
+    "histogram_bin_edges": own(np.histogram_bin_edges, "a bins range"),
     "digitize": own(np.digitize, "x bins right"), "linalg_eigvalsh": own(np.linalg.eigvalsh, "a UPLO"),
     "quantile": own(np.quantile, "a q axis method weights keepdims"), "nanquantile": _nanquantile,
     **{name: like(getattr(np, name)) for name in ("empty_like", "zeros_like", "ones_like", "full_like")},
@@ -323,7 +331,7 @@ OF_ARRAYS: dict[str, Rule] = {
     "any": reduced_by(np.logical_or, BOOL), "all": reduced_by(np.logical_and, BOOL),
     "getitem": _getitem, "setitem_": _setitem, "power": _power, "transpose": _transpose, "moveaxis": _moveaxis, "expand_dims": _expand_dims,
     "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "imag": _imag, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
-    "vecdot": _vecdot, "where": _where, "pad": _pad, "equal_differences": _gradient, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
+    "vecdot": _vecdot, "where": _where, "pad": _pad, "equal_differences": _gradient, "gradient": _gradients, "unique": _unique, "linalg_slogdet": own(np.linalg.slogdet, "a"),
     "linalg_vector_norm": own(np.linalg.vector_norm, "x axis ord keepdims"), "linalg_matrix_norm": own(np.linalg.matrix_norm, "x ord keepdims"),
     "linalg_matrix_rank": _matrix_rank, "linalg_matrix_power": own(np.linalg.matrix_power, "a n"), "diag": own(np.diag, "v k"),
     "iscomplex": own(np.iscomplex, "x"), "count_nonzero": _count_nonzero,

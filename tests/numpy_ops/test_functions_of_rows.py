@@ -67,6 +67,8 @@ CALLS: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "histogram bins": (lambda x, e: np.histogram(x, e, density=True), (X, np.array([-1.0, 0.1, 1.1, 3.0]))),
     "histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, 3), (X,)),
     "histogram2d": (lambda x, y, w: np.histogram2d(x, y, [2, 3], weights=w, density=True), (Y[::-1], Y, W)),
+    "histogram2d of so many bins": (lambda x, y: np.histogram2d(x, y, 3), (Y[::-1], Y)),
+    "histogramdd of so many bins": (lambda x, w: np.histogramdd(x, (2, 3), weights=w, density=True), (X.T, W)),
     "histogramdd": (lambda x: np.histogramdd(x, (2, [-2.0, 0.4, 3.6])), (X.T,)),
     "bincount": (lambda w: np.bincount([0, 2, 2, 1, 5], w), (W,)),
     "digitize": (lambda x: np.digitize(x, [-1.0, 0.4, 1.2]), (X,)),
@@ -188,6 +190,27 @@ def refused(call: Callable[[], Any], error: type[Exception]) -> str:
 
 
 COUNTED = np.array([[0, 2, 1], [1, 1, 3]])
+
+
+@pytest.mark.parametrize(
+    ("f", "names"),
+    [
+        (lambda x: np.histogram2d(x[0], x[1]), ["getitem", "getitem", "histogram2d"]),
+        (lambda x: np.histogramdd(x.T, [2, 3]), ["transpose", "histogramdd"]),
+        (lambda x: np.linalg.lstsq(x, x[:, 0]), ["getitem", "linalg_solved"]),
+        (lambda x: np.linalg.lstsq(x.T, x.T), ["transpose", "transpose", "linalg_solved", "settled"]),
+        (lambda x: np.gradient(x), ["gradient"]),
+        (lambda x: np.gradient(x, 0.5, 2, axis=(1, 0)), ["gradient"]),
+        (lambda x: np.gradient(x, axis=1), ["equal_differences"]),
+    ],
+)
+def test_it_is_one_call_of_a_graph_that_gives_numpys_bits(f: Function, names: list[str]) -> None:
+    graph = make_fx(f, "fake")(X)
+    assert [node.op.schema.name for node in graph.nodes if node.op is not None] == names
+    for x in (X, X[::-1] * 3.0, np.asfortranarray(X).astype(np.float64) + 1.0):
+        for run in (graph, dispatch.compile(f, fullgraph=True)):
+            for found, expected in zip(leaves(run(x)), leaves(f(x)), strict=True):
+                assert (type(found), found.dtype, found.shape, found.tobytes()) == (type(expected), expected.dtype, expected.shape, expected.tobytes())
 
 
 def test_a_batch_of_counts_needs_a_length() -> None:

@@ -40,7 +40,7 @@ SPLIT = {"split", "vsplit", "hsplit", "dsplit"}  # into equal parts: every size 
 # Rows of which some case asks for one size, by NumPy's own rules, or whose sample does.
 PINNED = {
     "cross": "vectors of 3 components",
-    "unstack": "as many results as the axis is long",
+    "unstack": "as many results as the axis is long", "histogramdd": "as many edges as the sample has columns",
     "var": "less a fraction of a degree of freedom, a float",
     "std": "less a fraction of a degree of freedom, a float",
     "nanvar": "as var, of integers",

@@ -32,7 +32,7 @@ from ...operators.registry import note_own_rules, ops
 from ...symbolic import agree, guesses, smaller
 from .. import numpy_functions
 from ..diagonals import tril
-from ..families import aligned, complete, in_front, row
+from ..families import aligned, attach_plain_forms, complete, composite, in_front, row
 from ..flags import NO_VALUE
 from ..indexing import getitem, where
 from ..pointwise import add, divide, equal, greater, multiply, negative, not_equal, subtract
@@ -267,16 +267,27 @@ residuals: OpOverload = row(
 )
 
 
+def _solved(a: Any, b: Any, rcond: Any = None) -> Any:
+    vector = len(b.shape) == 1
+    x, found, rank, s = lstsq(a, expand_dims(b, 1) if vector else b, rcond)
+    m, n = a.shape
+    return squeeze(x, -1) if vector else x, residuals(found, rank, n) if m > n else getitem(found, slice(0, 0)), rank, s
+
+
+# What np.linalg.lstsq returns, one node of a graph.
+solved = composite(
+    "linalg_solved(Tensor a, Tensor b, float? rcond=None) -> (Tensor, Tensor, Tensor, Tensor)", _solved,
+    numpy=lambda a, b, rcond: np.linalg.lstsq(a, b, rcond),
+)  # fmt: skip
+
+
 def numpys_lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """`np.linalg.lstsq`."""
     a, b = as_item(as_value(a)), as_item(as_value(b))
-    vector = len(b.shape) == 1
     if len(a.shape) != 2 or len(b.shape) > 2:
         np.linalg.lstsq(np.broadcast_to(0.0, guesses(a.shape)), np.broadcast_to(0.0, guesses(b.shape)))  # raises NumPy's own error
-    x, found, rank, s = lstsq(a, expand_dims(b, 1) if vector else b, None if rcond is None else float(rcond))
-    m, n = a.shape
-    found = settle(residuals(found, rank, n)) if m > n else getitem(found, slice(0, 0))
-    return squeeze(x, -1) if vector else x, found, rank, s
+    x, found, rank, s = solved(a, b, None if rcond is None else float(rcond))
+    return x, settle(found) if a.shape[0] > a.shape[1] else found, rank, s
 
 
 def numpys_pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
@@ -296,3 +307,5 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.spell(np.linalg.pinv, "a rcond hermitian", pinv)
+
+attach_plain_forms(solved)
