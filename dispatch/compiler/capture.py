@@ -3,7 +3,6 @@
 It has more than 350 lines because what a trace must not have done is asked of it in one place, after it was made.
 """
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..core import Tensor, active_mode
 from ..core.pytree import items_of, leaves
-from ..errors import ArgumentError, PerformanceWarning, RedefinitionWarning, TracingError, kind_of, listening
+from ..errors import PerformanceWarning, RedefinitionWarning, TracingError, kind_of, listening
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.body import Body
 from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
@@ -24,13 +23,13 @@ from ..operators.rule_operators import runs_as_ours
 from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
 from .conditions import BYTES, CELL, DICT, ITEM, READ, Conditions
-from .copies import MAKERS, Copies
+from .copies import Copies, Held, check_heard, makes
 from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import At, Guard, Reached, loud
 from .stores import Place
-from .trace_function import make_fx
+from .trace_function import traced_once
 
 Captured = Literal["inputs", "compared", "constant"]
 # Warnings that a graph may leave out.
@@ -167,8 +166,7 @@ def capture_graph(call: Walked, options: Options) -> FunctionGraph:
 
 def _other_ways(call: Walked, options: Options) -> Iterator[Options]:
     """Yield the other ways to trace a call that could not be: by what the code makes, and by what it captures."""
-    makes = any(id(f) in call.reached.seen for f in MAKERS) and any(type(x) is np.ndarray for x in call.given.values)
-    for made in (True, False) if makes else (False,):
+    for made in (True, False) if makes(call.reached) else (False,):
         if made:
             yield options._replace(made=True)
         if _may_be_compared(call.reached):
@@ -187,9 +185,8 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     as_inputs = options.captured == "inputs" and not given.wrapped
     values, paths = call.inputs(as_inputs)
     captured = call.captured()
-    held = {} if as_inputs else {id(x): x.copy("K") for x in captured}
-    layouts = {key: layout_of(x) for key, x in held.items()}
-    if held and "resize" in reached.names:
+    held = Held([] if as_inputs else captured)
+    if held.standing and "resize" in reached.names:
         raise TracingError("it may resize an array that it refers to, which its memory decides. Pass it as an argument.")
     arrays = [i for i, x in enumerate(values) if type(x) is not float]
     floats = [i for i, x in enumerate(values) if type(x) is float]
@@ -200,7 +197,7 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     unread: set[At] = set()
 
     def run(*traced: Any) -> Any:
-        standing: dict[int, Any] = dict(held)
+        standing: dict[int, Any] = dict(held.standing)
         for i, x in zip(arrays, traced, strict=True):
             standing[id(values[i])] = x
         guard = active_mode(TRACE)
@@ -211,19 +208,10 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
             nodes[i] = guard.mode.graph.placeholder(words[i], Metadata((), np.dtype(float), (), "cpu"))
             guard.mode.objects[id(number)] = values[i], nodes[i]
             standing[id(values[i])] = number
-        anchor = next((x for i, x in zip(arrays, traced, strict=True) if options.made and type(values[i]) is np.ndarray), None)
-        if anchor is not None:  # of one axis, so that what is made like it is in C order
-            anchor = anchor[(slice(0, 1),) * len(anchor.shape)].reshape(-1)
-        copies = Copies(reached, standing, anchor)
-        called, positional = copies.copy(call.f), [copies.copy(x) for x in call.args]
-        named = {k: copies.copy(x) for k, x in call.keywords.items()}
-        copies.remember()
-        try:
-            with warned_of(raised_on_the_way), warnings.catch_warnings(record=True) as heard:
-                warnings.simplefilter("always")
-                out = called(*positional, **named)
-        finally:
-            copies.restore()
+        copies = Copies(reached, standing, guard.mode, made=options.made)
+        with warned_of(raised_on_the_way), warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            out = copies.call(call.f, call.args, call.keywords)
         for warning in heard:
             if issubclass(warning.category, QUIET):
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -237,28 +225,19 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
         places[:] = [place for place, _ in kept]
         unread.update(copies.unread(places))
         own = [x for x in leaves(out) if type(x) is np.ndarray]
-        if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):
+        if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.standing.values()):
             raise TracingError("it returns an array that it refers to, by whose data it decides. Return a copy.")
         return (copies.back(out), [x for _, x in kept]) if kept else copies.back(out)
 
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
-    )
     stand_ins = [np.empty(x.shape, x.dtype) if isinstance(x, Tensor) else x for x in (values[i] for i in arrays)]
     raised_on_the_way: list[str] = []
     with listening() as made:
-        graph = make_fx(functionalize(run), "symbolic" if options.dynamic else "fake")(*stand_ins)
-    for error in made:  # whatever an `except` did with it; rows try how an argument fits, which no user's code sees
-        if reached.catches or not isinstance(error, ArgumentError):
-            raise error
+        mode = "symbolic" if options.dynamic else "fake"
+        graph = traced_once(functionalize(run), tuple(stand_ins), mode, [words[i] for i in arrays])
+    check_heard(made, reached)
     if raised_on_the_way:
         raise TracingError(f"NumPy reports {raised_on_the_way[0]} where it computes without inputs, each time that it runs.")
-    if any(layout_of(held[key]) != was for key, was in layouts.items()) or any(
-        x.tobytes() != held[id(x)].tobytes() for x in captured if held
-    ):
-        raise TracingError(
-            "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
-        )
+    held.check()
     inner = dict(zip(arrays, graph.inputs, strict=True)) | nodes
     graph.inputs = tuple([inner[i] for i in range(len(values))])
     unseen = _check(graph)
@@ -408,11 +387,6 @@ def integers_of(guards: list[Guard]) -> Iterator[tuple[str, int]]:
         else:
             found = [(guard.path, guard.was)] if guard.kind in (ITEM, CELL) else []
         yield from [(path, x) for path, x in found if type(x) is int]
-
-
-def layout_of(x: np.ndarray) -> tuple[Any, ...]:
-    """Return what an array says of itself, which code may assign to."""
-    return x.dtype, x.shape, x.strides
 
 
 def fold_ours(graph: Body, aliases: AliasAnalysis) -> None:

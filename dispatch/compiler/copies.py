@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor, active_mode
+from ..core import OpOverload, Tensor
 from ..core.pytree import items_of, leaves, opened
-from ..errors import TracingError
-from ..layers.trace import TRACE, TracedNumber
-from ..layers.trace.layer import unasked
+from ..errors import ArgumentError, DispatchError, TracingError
+from ..layers.trace import TracedNumber
+from ..layers.trace.layer import makers, unasked
 from ..layers.trace.number import plain
+from ..operators.registry import ops
 from .conditions import EMPTY
 from .copied_functions import CopiedCachedProperty, CopiedFunction, CopiedMethod, CopiedModule, CopiedProperty
 from .error_states import TracedErrstate
@@ -144,49 +145,62 @@ class _Namespace(types.SimpleNamespace):
     __hash__ = None
 
 
-def _laid_out(made: Callable[[Any], Any], shape: Any, order: Any) -> Any:
-    """Return an array of a shape in one of the two orders that NumPy makes arrays in."""
-    if order not in ("C", "F"):
-        np.empty(0, order=order)  # raises NumPy's own error
-    return made(shape) if order == "C" or not isinstance(shape, (tuple, list)) else made(shape[::-1]).T
-
-
-def _like(made: Callable[..., Any], anchor: Any) -> Callable[..., Any]:
-    """Return np.zeros, say, with a traced value for its result, by np.zeros_like of one that is there."""
-
-    def maker(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
-        return _laid_out(lambda n: made(anchor, dtype=float if dtype is None else dtype, shape=n), shape, order)
-
-    return maker
-
-
-def _filled_like(anchor: Any) -> Callable[..., Any]:
-    """Return np.full with a traced value for its result."""
-
-    def maker(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
-        wanted = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
-        wanted = wanted if dtype is None else dtype
-        return _laid_out(lambda n: np.full_like(anchor, fill_value, dtype=wanted, shape=n), shape, order)
-
-    return maker
-
-
-def _copied_like(function: Callable[..., Any], anchor: Any) -> Callable[..., Any]:
-    """Return np.eye, say, with a traced value for its result."""
+def _copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy whose result is a new array, np.eye say, with a traced value for it."""
 
     def maker(*args: Any, **keywords: Any) -> Any:
         found = function(*args, **keywords)
         if type(found) is not np.ndarray or found.dtype.hasobject:
             return found
-        order = "F" if found.flags.fnc else "C"
-        new = _laid_out(lambda n: np.empty_like(anchor, dtype=found.dtype, shape=n), found.shape, order)
-        new[...] = found
-        return new
+        given = [x for x in leaves((args, keywords)) if isinstance(x, np.ndarray)]
+        return found if any(np.may_share_memory(x, found) for x in given) else ops.np.copy(found)
 
     return maker
 
 
-MAKERS = (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.array)
+# Of them and of the functions in `makers` an array is new, and nobody else's.
+COPIED: tuple[Any, ...] = (
+    np.eye, np.identity, np.tri, np.array, np.copy, np.zeros_like, np.ones_like, np.empty_like, np.full_like
+)  # fmt: skip
+
+
+class Held:
+    """Copies of arrays that a function refers to, which stand for them while it runs.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+    """
+
+    def __init__(self, arrays: list[np.ndarray]) -> None:
+        self._arrays = arrays
+        self.standing = {id(x): x.copy("K") for x in arrays}
+        self._layouts = {key: layout_of(x) for key, x in self.standing.items()}
+
+    def check(self) -> None:
+        """Raise if the function has written to one."""
+        changed = [x for x in self._arrays if x.tobytes() != self.standing[id(x)].tobytes()]
+        if changed or any(layout_of(x) != self._layouts[key] for key, x in self.standing.items()):
+            raise TracingError(
+                "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
+            )
+
+
+def layout_of(x: np.ndarray) -> tuple[Any, ...]:
+    """Return what an array says of itself, which code may assign to."""
+    return x.dtype, x.shape, x.strides
+
+
+def check_heard(heard: list[DispatchError], reached: Reached) -> None:
+    """Raise what was refused in a trace, whatever an `except` did with it."""
+    for error in heard:  # rows try how an argument fits, which no user's code sees
+        if reached.catches or not isinstance(error, ArgumentError):
+            raise error
+
+
+def makes(reached: Reached) -> bool:
+    """Whether code names a function that makes an array."""
+    return any(id(f) in reached.seen for f in (*makers, *COPIED))
 
 
 class Copies:
@@ -198,11 +212,14 @@ class Copies:
         Says which attributes are in reach; only these are copied.
     standing : dict
         By id of an array or a float, what stands for it.
-    anchor : array, optional
-        A traced value: then arrays that the code makes are traced values too, to which it may write others.
+    mode : Trace, optional
+        The trace of a graph that a compiled function replays, in which draws and np.errstate have their places; without one a
+        Generator is refused, and np.errstate is what it is.
+    made : bool
+        Whether arrays that the code makes are traced values too, to which it may write others.
     """
 
-    def __init__(self, reached: Reached, standing: dict[int, Any], anchor: Any = None) -> None:
+    def __init__(self, reached: Reached, standing: dict[int, Any], mode: Any = None, *, made: bool = False) -> None:
         self.reached, self.standing = reached, standing
         self._stands = reached.writes or reached.sets
         self._first: dict[tuple[int, str], Any] = {}  # the attributes that may be stored to, of copies by their ids
@@ -217,8 +234,7 @@ class Copies:
         self._shared = [(x, dict(class_dict(x) if isinstance(x, type) else vars(x))) for x in reached.shared]
         self._registered = registered(None)
         self._before: list[tuple[Any, ...]] = []
-        guard = active_mode(TRACE)
-        self._mode = None if guard is None else guard.mode
+        self._mode = mode
         self._swapped: dict[int, Any] = {
             id(isinstance): self._isinstance,
             id(issubclass): self._issubclass,
@@ -226,16 +242,13 @@ class Copies:
             id(getattr): self._getattr,
             id(hasattr): self._hasattr,
             id(vars): self._vars,
-            id(np.errstate): functools.partial(TracedErrstate, self._mode),
-            id(DEFAULT_RNG): seeded(self._mode),
         }
+        if mode is not None:
+            self._swapped |= {id(np.errstate): functools.partial(TracedErrstate, mode), id(DEFAULT_RNG): seeded(mode)}
         self._swapped |= {id(f): asking(f, ours) for f, ours in unasked.items()}
-        if anchor is not None:
-            likes: dict[Any, Any] = {np.zeros: np.zeros_like, np.ones: np.ones_like, np.empty: np.empty_like}
-            self._swapped |= {id(f): _like(like, anchor) for f, like in likes.items()}
-            copied: tuple[Any, ...] = np.eye, np.identity, np.array
-            self._swapped |= {id(f): _copied_like(self._swapped.get(id(f), f), anchor) for f in copied}
-            self._swapped[id(np.full)] = _filled_like(anchor)
+        if made:
+            self._swapped |= {id(f): _copied(self._swapped.get(id(f), f)) for f in COPIED}
+            self._swapped |= {id(f): ours for f, ours in makers.items()}
         self._builtins = {
             k: self.copy(v) if k in REFUSED_BUILTINS and is_opaque(v) else self._swapped.get(id(v), v)
             for k, v in vars(builtins).items()
@@ -256,7 +269,8 @@ class Copies:
         if id(x) in self._swapped:
             return self._swapped[id(x)]
         if is_opaque(x):
-            return self._put(x, Opaque(x) if cls is not np.random.Generator else TracedGenerator(x, self._mode, False))
+            drawn = cls is np.random.Generator and self._mode is not None
+            return self._put(x, TracedGenerator(x, self._mode, False) if drawn else Opaque(x))
         if isinstance(x, type):
             return x if not self._is_copied(x) else self._class(x)
         if cls is types.FunctionType:
@@ -510,7 +524,17 @@ class Copies:
         self._watched(slot_items, new, f"a slot of a {cls.__name__}", x)
         return new
 
-    # -- afterwards ----------------------------------------------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------------------------------------------
+
+    def call(self, f: Callable[..., Any], args: Iterable[Any], keywords: dict[str, Any]) -> Any:
+        """Return what the copy of a function returns for the copies of arguments, and put back what is not copied."""
+        called, positional = self.copy(f), [self.copy(x) for x in args]
+        named = {k: self.copy(x) for k, x in keywords.items()}
+        self.remember()
+        try:
+            return called(*positional, **named)
+        finally:
+            self.restore()
 
     def remember(self) -> None:
         """Keep what the copy holds now."""

@@ -1,7 +1,7 @@
 """`make_fx`: traces a function of arrays into a graph."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
@@ -20,11 +20,12 @@ from ..core import (
     wrap,
 )
 from ..core.collector import collector_paused
+from ..core.lazy import LazyFunction
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
 from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
-from ..errors import TracingError, kind_of
+from ..errors import DispatchError, TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
 from ..graph.shape_guards import NOTE
 from ..layers.autograd import TrackedTensor, track
@@ -32,10 +33,11 @@ from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.trace import Trace, TracedTensor, metadata
 from ..operators.prims import memory_view
 from ..operators.views import owner_of
-from ..symbolic import ShapeEnv
+from ..symbolic import ShapeEnv, with_own_checks
 
 MODES = ("real", "fake", "symbolic")
 RUN_ONCE = (GeneratorType, CoroutineType, AsyncGeneratorType)
+other_ways = LazyFunction(__package__, ".other_ways", "other_ways")
 ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
 
 
@@ -66,7 +68,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     -----
     With real arrays `f` runs as usual, and its writes to arguments happen; a size that depends on data, as of `np.unique(x)`,
     is the number that it was, so the graph is for arrays of which it is the same. In the other modes no kernel runs, and
-    arguments are not changed.
+    arguments are not changed; a function that is refused as it is, for it writes traced values to what `np.zeros` makes, say,
+    is traced on a copy then, as `compile` traces it.
 
     Examples
     --------
@@ -93,30 +96,43 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                 f"a graph takes its arguments by position, and {', '.join(keywords)} came by name. Trace a function of "
                 f"positions: make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
             )
-        graph = Graph()
-        with collector_paused(), _below(tracing_mode, args) as fakes:
-            trace = Trace(graph) if fakes is None else Trace(graph, _constants(fakes), fakes.shape_env)
-            stand_in = _itself if fakes is None else _lifting(fakes)
-            sizes = None if fakes is None or fakes.static_shapes else fakes.shape_env
-            with trace.level, trace.begin():
-                values, nodes = [], []
-                for x, name in zip(flattened(args), _leaf_names(args, names), strict=True):
-                    value, node = _entered(x, name, trace, stand_in, sizes)
-                    values.append(value)
-                    nodes.append(node)
-                graph.inputs = unflatten(args, nodes)
-                try:
-                    graph.outputs = _left(f(*unflatten(args, values)), trace)
-                except TypeError:
-                    check_takes("make_fx", f, args)
-                    raise
-        if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
-            _settle(graph, fakes.shape_env)
-        if tracing_mode == "symbolic" and not graph.symbols:
-            graph.notes[NOTE] = True
-        return graph
+        try:
+            return traced_once(f, args, tracing_mode, names)
+        except DispatchError:
+            if tracing_mode != "real":  # in which it has run, and would run twice
+                with suppress(Exception):  # the first says it better
+                    for g in other_ways(f, args, {}):
+                        with suppress(Exception):
+                            return traced_once(g, args, tracing_mode, names)
+            raise
 
     return traced
+
+
+def traced_once(f: Callable[..., Any], args: tuple[Any, ...], tracing_mode: str, names: Sequence[str]) -> Graph:
+    """Return the graph of one run of a function as it is, whose parameters have these names."""
+    graph = Graph()
+    with collector_paused(), _below(tracing_mode, args) as fakes:
+        trace = Trace(graph) if fakes is None else Trace(graph, _constants(fakes), fakes.shape_env)
+        stand_in = _itself if fakes is None else _lifting(fakes)
+        sizes = None if fakes is None or fakes.static_shapes else fakes.shape_env
+        with trace.level, trace.begin():
+            values, nodes = [], []
+            for x, name in zip(flattened(args), _leaf_names(args, names), strict=True):
+                value, node = _entered(x, name, trace, stand_in, sizes)
+                values.append(value)
+                nodes.append(node)
+            graph.inputs = unflatten(args, nodes)
+            try:
+                graph.outputs = _left(f(*unflatten(args, values)), trace)
+            except TypeError:
+                check_takes("make_fx", f, args)
+                raise
+    if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
+        _settle(graph, fakes.shape_env)
+    if tracing_mode == "symbolic" and not graph.symbols:
+        graph.notes[NOTE] = True
+    return graph
 
 
 @contextmanager
@@ -130,6 +146,7 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
             if level_of_rank(guard.rank):  # not on the ground: a trace around this one, say
                 stack.enter_context(Without(guard))
         given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
+        stack.enter_context(with_own_checks(None if given is None else given.shape_env))
         static = tracing_mode == "fake"  # where only a size that depends on data is a symbol
         if given is None:
             made = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=static)
@@ -178,7 +195,7 @@ def _opened(x: Any) -> Any:
 flattened: Callable[[Any], list[Any]] = partial(leaves, opened=_opened)
 
 
-def _leaf_names(args: tuple[Any, ...], names: tuple[str, ...]) -> list[str]:
+def _leaf_names(args: tuple[Any, ...], names: Sequence[str]) -> list[str]:
     """Return names for the inputs: those of the parameters, where `f` has a signature; in containers the key comes after."""
     found: list[str] = []
     for i, x in enumerate(args):

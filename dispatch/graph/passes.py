@@ -11,6 +11,7 @@ more memory than before.
 It has more than 350 lines because the passes ask the same of a node: what it writes, and whether it may raise.
 """
 
+import warnings
 from collections.abc import Callable
 from math import prod
 from typing import Any, TypeVar
@@ -296,7 +297,9 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES, only: Only = None) 
 
 def fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES, only: Only = None) -> None:
     """The edit of `constant_folding`."""
-    known = _computable(graph, aliases, most_bytes, only)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what warns does so in each run of the graph
+        known = _computable(graph, aliases, most_bytes, only)
     if all(node.kind == "constant" for node in known):
         return
     needed = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}

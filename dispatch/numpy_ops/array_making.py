@@ -113,6 +113,9 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any
     return array(found, dtype)
 
 
+empty, zeros, ones, full = [numpy_functions.FUNCTIONS[f] for f in (np.empty, np.zeros, np.ones, np.full)]
+
+
 def of_no_tensor(function: Function) -> Function:
     """Return a function whose numbers depend on sizes, bytes or a Python function alone: `like=` says nothing more."""
 

@@ -19,10 +19,12 @@ from ..layers.autograd.derivative_sources import makers, plugged
 from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
+from ..layers.fake.layer import other_ways
 from ..layers.functionalize.layer import layer as functionalize
 from ..layers.jvp.layer import jvp_rule
 from ..layers.jvp.layer import layer as jvp
 from ..layers.trace.layer import layer as trace
+from ..layers.trace.layer import makers as array_makers
 from ..layers.trace.layer import unasked
 from ..layers.vmap.layer import layer as vmap
 from ..operators import pickling
@@ -33,6 +35,7 @@ from ..operators.rule_operators import makers as rule_makers
 from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
+COMPILER = f"{__package__.partition('.')[0]}.compiler"
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 CONTROL_FLOW = f"{__package__.partition('.')[0]}.control_flow"
 GUFUNC = f"{__package__.partition('.')[0]}.operators.gufunc"
@@ -69,8 +72,11 @@ def install() -> None:
         layer.install()
     observer.install()
     around_kernels[Tag.random] = LazyFunction(__package__, "..layers.vmap.randomness", "around_kernel")
-    for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require"):
+    for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require", "full"):
         unasked[getattr(np, name)] = LazyFunction(__package__, ".array_making", "asarray" if name == "asanyarray" else name)
+    for name in ("empty", "zeros", "ones", "full"):
+        array_makers[getattr(np, name)] = LazyFunction(__package__, ".array_making", name)
+    other_ways.append(LazyFunction(COMPILER, ".other_ways", "other_ways"))
     hooks.functional, hooks.overloads, hooks.rule_operator = functional, overloads_of, rule_operator
     hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, partial_rule=partial_rule)

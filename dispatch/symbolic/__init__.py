@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..core.lazy import names_of
-from .checks import check, guard_or_false, guard_or_true, statically_known
+from .checks import check, guard_or_false, guard_or_true, statically_known, with_own_checks
 from .guards import Check, Guard
 from .size_queries import (
     agree,
@@ -33,5 +33,5 @@ else:
 __all__ = [
     "Check", "Guard", "ShapeEnv", "SymBool", "SymInt", "agree", "agreeing", "broadcast", "check", "contiguous",
     "guard_or_false", "guard_or_true", "guesses", "has_zero", "is_one", "is_open", "is_zero", "larger", "layout_is_open",
-    "parse", "same", "smaller", "statically_known", "sure",
+    "parse", "same", "smaller", "statically_known", "sure", "with_own_checks",
 ]  # fmt: skip

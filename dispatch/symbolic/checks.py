@@ -1,6 +1,7 @@
 """`check`, which promises a condition on sizes, and questions about sizes that leave no guard."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,18 @@ from ..core.wrong_calls import clear
 from ..errors import ArgumentError, CheckError, kind_of
 from .guards import said
 from .sym_bool import SymBool
+
+
+@contextmanager
+def with_own_checks(env: Any) -> Iterator[None]:
+    """Take back the checks of a `with` block that raises: what runs in its place has other sizes. `env` may be None."""
+    checks: list[Any] = getattr(env, "checks", [])
+    count = len(checks)
+    try:
+        yield
+    except BaseException:
+        del checks[count:]
+        raise
 
 
 @clear

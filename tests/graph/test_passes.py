@@ -232,6 +232,15 @@ def test_what_is_made_of_constants_is_a_constant():
     np.testing.assert_array_equal(found(X), f(X))
 
 
+def test_what_warns_does_so_in_each_run_of_the_graph():
+    turned = C * 1j
+    with pytest.warns(np.exceptions.ComplexWarning):
+        graph = constant_folding(make_fx(lambda x: x * ops.np.copy(turned).astype(float))(X))
+    for _ in range(2):
+        with pytest.warns(np.exceptions.ComplexWarning):
+            np.testing.assert_array_equal(graph(X), X * turned.real)
+
+
 def folded(f, **options):
     graph = graph_of(f)
     return constant_folding(graph, **options) != graph

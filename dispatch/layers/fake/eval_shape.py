@@ -1,6 +1,7 @@
 """`eval_shape`: the shapes and dtypes that a function returns, without computing anything."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from ...core import DispatchKey, active_mode, device_of
 from ...core.pytree import leaves, mapped
 from ...core.wrong_calls import check_takes, clear
 from ...dispatcher.conversion_advice import line_for
-from ...errors import ArgumentError, kind_of
+from ...errors import ArgumentError, DispatchError, kind_of
+from ...symbolic import with_own_checks
 from .fake_mode import FakeTensorMode
+from .layer import other_ways
 from .tensor import FakeTensor, fake_tensor
 
 
@@ -68,6 +71,27 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(f):
         raise ArgumentError(f"eval_shape takes a function, and was given {kind_of(f)}. Write eval_shape(f, x), not f(x).")
+    try:
+        taken, out = _run(f, args, kwargs)
+    except Exception as error:
+        if isinstance(error, DispatchError):
+            with suppress(Exception):  # the first says it better
+                for g in other_ways[0](f, args, kwargs):
+                    with suppress(Exception):
+                        return mapped(_left, _run(g, args, kwargs)[1])
+        if isinstance(error, (TypeError, AttributeError)):
+            check_takes("eval_shape", f, args, kwargs)
+        raise
+    if not any(hasattr(x, "shape") for x in [*leaves(taken), *leaves(out)]):
+        first = next(iter(args), None)
+        shown = f"np.empty({first})" if type(first) is tuple and len(first) < 9 else "np.empty((3, 4))"
+        said = "eval_shape runs a function on arrays without data, and none was given or came out."
+        raise ArgumentError(f"{said} Write {shown} for one.")
+    return mapped(_left, out)
+
+
+def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the arguments as a function gets them, and what it returns for them."""
     mode = Shapes()
 
     def given(x: Any) -> Any:
@@ -81,21 +105,13 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         strides = getattr(x, "strides", None)
         return fake_tensor(tuple(x.shape), np.dtype(x.dtype), strides, device if isinstance(device, str) else "cpu", mode)
 
-    def found(x: Any) -> Any:
-        if not isinstance(x, FakeTensor) and device_of(x) is None:
-            return x
-        return fake_tensor(x.shape, x.dtype, getattr(x, "strides", None), getattr(x, "device", None) or "cpu")
-
     taken = mapped(given, (args, kwargs))
-    with mode:
-        try:
-            out = f(*taken[0], **taken[1])
-        except (TypeError, AttributeError):
-            check_takes("eval_shape", f, args, kwargs)
-            raise
-    if not any(hasattr(x, "shape") for x in [*leaves(taken), *leaves(out)]):
-        first = next(iter(args), None)
-        shown = f"np.empty({first})" if type(first) is tuple and len(first) < 9 else "np.empty((3, 4))"
-        said = "eval_shape runs a function on arrays without data, and none was given or came out."
-        raise ArgumentError(f"{said} Write {shown} for one.")
-    return mapped(found, out)
+    with mode, with_own_checks(mode.shape_env):
+        return taken, f(*taken[0], **taken[1])
+
+
+def _left(x: Any) -> Any:
+    """Return a result as a fake of no mode."""
+    if not isinstance(x, FakeTensor) and device_of(x) is None:
+        return x
+    return fake_tensor(x.shape, x.dtype, getattr(x, "strides", None), getattr(x, "device", None) or "cpu")

@@ -11,6 +11,8 @@ from ...errors import DefinitionError
 recorded = LazyFunction(__package__, ".kernel", "Recorded")  # with it come graphs
 # By a function of NumPy that asks no argument whose it is, as `np.asarray`, the function that does so for traced values.
 unasked: dict[Callable[..., Any], Callable[..., Any]] = {}
+# By a function of NumPy that makes an array of a shape, `np.zeros`, one that makes a value of the modes that are on.
+makers: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 class TraceLayer(Layer):
