@@ -48,6 +48,7 @@ def test_what_fits_nowhere_raises_numpys_errors() -> None:
         (lambda x: np.block([x, []]), ValueError, "List depths are mismatched"),
         (lambda x: np.block([x, (x, x)]), TypeError, r"arrays\[1\] is a tuple"),
         (lambda x: np.block([[x], [x[:, :1]]]), ValueError, "must match exactly"),
+        (lambda x: np.insert(x, 0, 1j), TypeError, "not 'complex'"),
         (lambda x: np.insert(x, 7, 1.0, axis=0), IndexError, "index 7 is out of bounds"),
         (lambda x: np.insert(x, [9, 1], 1.0), IndexError, "out of bounds"),
         (lambda x: np.insert(x, [[1]], 1.0), ValueError, "must be one dimensional or scalar"),
