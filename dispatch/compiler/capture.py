@@ -18,6 +18,7 @@ from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.body import Body
 from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
 from ..layers.functionalize import functionalize
+from ..layers.opaque_rules import called_as_one
 from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
 from ..operators.views import overlaps_itself
@@ -28,6 +29,7 @@ from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import At, Guard, Reached, loud
+from .registered import Rules
 from .stores import Place
 from .trace_function import traced_once
 
@@ -86,13 +88,14 @@ class Options(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """A call of a function: its arguments, taken apart, and what the function and they can reach. Nothing has run yet."""
+    """A call of a function: its arguments, taken apart, and what they, it and the rules of operators reach; nothing has run."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]
     keywords: dict[str, Any]
     given: Given
     reached: Reached
+    rules: Rules
 
     def captured(self) -> list[np.ndarray]:
         """Return the arrays that the function refers to and is not given."""
@@ -109,7 +112,12 @@ class Walked(NamedTuple):
 
 
 def walked(
-    f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options, **stored: frozenset[At]
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    options: Options,
+    unread: frozenset[At] = frozenset(),
+    changing: frozenset[At] = frozenset(),
 ) -> Walked:
     """Take a call apart, and find what it can reach; raise where something cannot be compared."""
     as_given = args, keywords
@@ -118,8 +126,15 @@ def walked(
     given = Given(args, keywords, names, options.static)
     if given.refused:
         raise TracingError(f"{given.refused}.")
-    reached = Reached(f, *given.roots, classes=given.classes, texts=given.texts, **stored)
-    strange = reached.names & OF_ARRAYS_ALONE
+    also: frozenset[str] = frozenset()
+    while True:
+        known: dict[str, Any] = {"texts": given.texts, "unread": unread, "changing": changing, "also": also}
+        reached = Reached(f, *given.roots, classes=given.classes, **known)
+        rules = Rules(reached, given.wrapped)
+        if rules.names <= reached.names:
+            break
+        also |= rules.names - reached.names
+    strange = reached.asked() & OF_ARRAYS_ALONE
     if strange and any(isinstance(x, np.generic) for x in given.values):
         raise TracingError(f"it names .{min(strange)}, of arrays alone, and is given a number. Pass an array.")
     for x in given.values:
@@ -138,7 +153,7 @@ def walked(
         given = Given(args, keywords, names, options.static, floats=False)
     if given.containers & reached.seen.keys():
         raise TracingError("a container that it is given is one that it refers to, too. Pass a copy.")
-    return Walked(f, args, keywords, given, reached)
+    return Walked(f, args, keywords, given, reached, rules)
 
 
 def capture_graph(call: Walked, options: Options) -> FunctionGraph:
@@ -231,7 +246,7 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
 
     stand_ins = [np.empty(x.shape, x.dtype) if isinstance(x, Tensor) else x for x in (values[i] for i in arrays)]
     raised_on_the_way: list[str] = []
-    with listening() as made:
+    with listening() as made, called_as_one(call.rules.as_one):
         mode = "symbolic" if options.dynamic else "fake"
         graph = traced_once(functionalize(run), tuple(stand_ins), mode, [words[i] for i in arrays])
     check_heard(made, reached)
@@ -284,11 +299,17 @@ def bound(
     for i in written:
         if type(values[i]) is np.ndarray and overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
+    of_rules, read = call.rules.guards(reached.tells_apart) if options.captured != "constant" else ([], [])
+    if any(np.may_share_memory(values[i], x) for i in written for x in read if type(values[i]) is np.ndarray):
+        raise TracingError(
+            "it writes to an array to which the rule of an operator refers. Pass it to the operator as an argument."
+        )
+    guards += of_rules
     conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
     return FunctionGraph(
         graph,
         conditions,
-        places=sorted({guard.path for guard in guards}),
+        places=sorted({guard.path for guard in guards} - {""}),
         captured=paths[len(given.values) :],
         fixed=[paths[i] for i in decided],
         written=written,

@@ -30,6 +30,7 @@ from ..core import OpOverload, Tensor
 from ..core.pytree import form_of
 from ..dispatcher.conversion_advice import line_for
 from ..errors import TracingError, kind_of
+from ..operators.namespaces import Namespace, Namespaces, Operator
 from .conditions import CELL, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
 from .trusted import (
     ANY_ATTRIBUTE,
@@ -87,6 +88,19 @@ METHODS_IN_C = frozenset(  # of what a trace has a copy of
     for name in dir(cls)
     if type(getattr(cls, name)) in (types.MethodDescriptorType, types.WrapperDescriptorType, types.BuiltinFunctionType)
 )
+ASK_OF_CLASSES = frozenset("ndarray generic number Number inexact floating float64 float32 Tensor float Real Complex".split())
+OF_MEMORY = frozenset("flags base ctypes setflags __array_interface__ __array_struct__".split())
+CHANGING = {  # by the class of a container how code changes it; "" is an item that is assigned
+    list: frozenset(" append extend insert pop clear remove sort reverse".split(" ")),
+    dict: frozenset(" pop popitem clear update setdefault move_to_end".split(" ")),
+    set: frozenset(
+        "add discard remove pop clear update intersection_update difference_update symmetric_difference_update".split()
+    ),
+    np.ndarray: frozenset(" fill put sort partition itemset setfield resize byteswap".split(" ")),
+    collections.deque: frozenset(
+        " append appendleft extend extendleft insert pop popleft rotate clear remove reverse".split(" ")
+    ),
+}
 MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
 
 
@@ -119,6 +133,9 @@ class Code(NamedTuple):
     taken: frozenset[tuple[str, str]]  # the attributes that it takes without calling them at once, after the global before each
     puts: frozenset[str]  # the attributes that it assigns to
     loads: frozenset[str]  # the attributes that it reads or deletes
+    asked: frozenset[tuple[str, str]]  # all attributes that it reads, after the global before each
+    outside: frozenset[str]  # the globals and the variables of enclosing functions that it assigns to
+    puts_items: bool  # whether it assigns to items
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
@@ -128,6 +145,9 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     taken: set[tuple[str, str]] = set()
     puts: set[str] = set()
     loads: set[str] = set()
+    asked: set[tuple[str, str]] = set()
+    outside: set[str] = set()
+    puts_items = False
     before = ""  # the global that was loaded just before
     decides, catches, tells_apart, writes, sets = False, False, False, False, False
     refused = "is asynchronous" if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR) else ""
@@ -142,10 +162,13 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
         constant = constant or (generated and step.argval in ("__class__", "other", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
+            if name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                outside.add(step.argval)
         elif name == "IMPORT_NAME":
             found["imports"].add(step.argval)
         elif name in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
             found["attributes"].add(step.argval)
+            asked.add((known, step.argval))
             if name == "LOAD_ATTR" and not (CALLS_BY_LOAD_ATTR and step.arg is not None and step.arg & 1):
                 taken.add((known, step.argval))
             if name == "STORE_ATTR":
@@ -156,6 +179,10 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             writes = True
         elif name in ("BUILD_SET", "SET_ADD", "SET_UPDATE"):
             sets = True
+        elif name in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
+            puts_items = True
+        elif name in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
+            outside.add(step.argval)
         elif name == "PUSH_EXC_INFO":
             catches = True
         elif name == "LOAD_BUILD_CLASS":
@@ -175,6 +202,9 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             taken |= inner.taken
             puts |= inner.puts
             loads |= inner.loads
+            asked |= inner.asked
+            outside |= inner.outside - set(code.co_cellvars)
+            puts_items |= inner.puts_items
             refused = refused or inner.refused
         elif type(x) in (complex, tuple, frozenset):
             decides |= has_complex(x)
@@ -183,7 +213,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             writes |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    also = frozenset(taken), frozenset(puts), frozenset(loads)
+    also = frozenset(taken), frozenset(puts), frozenset(loads), frozenset(asked), frozenset(outside), puts_items
     return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets, *also)
 
 
@@ -210,9 +240,17 @@ class Reached:
         Classes and members of Enums that are not copied: a trace must leave them as they are.
     stored : set of str
         The attributes that code assigns to.
+    operators : dict
+        By id, the operators that were met.
+    transforms : bool
+        Whether a function of this package was met that is no operator: `grad` say.
+    namespaces : set of str, or None
+        The namespaces of operators that were met, by one of which code may look up others; None where none was met.
 
-    Of the places in `unread`, attributes by the id of the dict that has them, the value does not matter; a number of NumPy's in
-    one of `changing` becomes an input.
+    With `of_rule` it is what the rule of an operator can reach, of which a trace has no copy: what a copy would refuse when it
+    is used is refused here, and so is code that may change what it reaches. The names in `also` are read by others of what the
+    code hands to them. Of the places in `unread`, attributes by the id of the dict that has them, the value does not matter; a
+    number of NumPy's in one of `changing` becomes an input.
     """
 
     def __init__(
@@ -222,9 +260,12 @@ class Reached:
         texts: Iterable[str] = (),
         unread: frozenset[At] = frozenset(),
         changing: frozenset[At] = frozenset(),
+        also: Iterable[str] = (),
+        of_rule: bool = False,
     ) -> None:
-        self._unread_places, self._changing = unread, changing
-        self.names: set[str] = set()
+        self._unread_places, self._changing, self._of_rule = unread, changing, of_rule
+        self.also = frozenset(also)  # what others read of what they are handed
+        self.names: set[str] = set(self.also)
         self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
         self._taken: set[str] = set()
         self._put: set[str] = set()  # what code assigns to, fields of records too
@@ -246,6 +287,12 @@ class Reached:
             self._noted: set[tuple[int, int, Any]] = set()
             self._owned: set[str] = set()
             self.shared: list[Any] = []
+            self.operators: dict[int, OpOverload] = {}
+            self.transforms = False
+            self.namespaces: set[str] | None = None
+            self.outside: set[At] = set()  # what code assigns to beside attributes and items
+            self.changes: set[str] = set()  # the methods that it calls, and "" where it assigns to items
+            self._changeable: dict[str, type] = {}  # the containers and arrays, by where they were found
             for x in roots:
                 self.visit(x, "")
             for cls in classes:
@@ -254,17 +301,7 @@ class Reached:
                 self.names |= {text for text in self.texts if text.isidentifier() and text[0] != "_"} - ARRAYS_OWN
             if state == (state := (len(self.names), len(self.stored), len(self._loaded), self.every, self.makes, self.fields)):
                 break
-        strange = sorted((self.names & ARRAYS_OWN) - self._owned)
-        if strange:
-            self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
-        if files := sorted((self.names & WRITE_FILES) - self._owned):
-            self._refuse(f"it names .{files[0]}, by which an array writes a file")
-        bound = sorted((self._taken & METHODS_IN_C) - self._owned - self._put) if self.writes or self.sets else []
-        if bound:
-            self._refuse(
-                f"it takes .{bound[0]} without calling it, where it may write a text or make a set, and a method in C is "
-                "written and hashed by the address of what it belongs to"
-            )
+        self._check_rule() if of_rule else self._check_names()
         for number in self._unbound:  # one object in a tuple, too, which keeps it when another place gets another
             self.floats.pop(number, None)
             self._numbers.pop(number, None)
@@ -272,6 +309,38 @@ class Reached:
             self.floats = {}
         if not self.tells_apart:  # and what is in a place that no guard binds, in a tuple say, keeps its value
             self.arrays |= {key: x for key, x in self._numbers.items() if self._found[key] == 0}
+
+    def asked(self) -> set[str]:
+        """Return the attributes that the code names."""
+        return self.names - self.also
+
+    def names_memory(self) -> str:
+        """Return an attribute that the code names which tells what an array's memory is, and is none of an object's; or ""."""
+        return min((self.names & OF_MEMORY) - self._owned, default="")
+
+    def _check_names(self) -> None:
+        """Raise for attributes that a traced value has not, or otherwise than an array."""
+        strange = sorted((self.asked() & ARRAYS_OWN) - self._owned)
+        if strange:
+            self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
+        if files := sorted((self.asked() & WRITE_FILES) - self._owned):
+            self._refuse(f"it names .{files[0]}, by which an array writes a file")
+        bound = sorted((self._taken & METHODS_IN_C) - self._owned - self._put) if self.writes or self.sets else []
+        if bound:
+            self._refuse(
+                f"it takes .{bound[0]} without calling it, where it may write a text or make a set, and a method in C is "
+                "written and hashed by the address of what it belongs to"
+            )
+
+    def _check_rule(self) -> None:
+        """Raise for a rule that may change what it reaches: a trace runs the rule itself, and a graph leaves the change out."""
+        if put := sorted(self.stored & self._owned):
+            self._refuse(f"it assigns to .{put[0]}, an attribute of what it refers to")
+        for path, cls in self._changeable.items():
+            known = CHANGING.get(cls, CHANGING[dict] | CHANGING[list] | CHANGING[set])
+            if changes := sorted(self.changes & known):
+                how = f"it calls .{changes[0]}" if changes[0] else "it assigns to items"
+                self._refuse(f"{how}, and refers to {path}, a {cls.__name__}, which may be what that changes")
 
     def attributes(self, d: dict[str, Any]) -> list[str]:
         """Return the names in the dict of an object that the code may ask for."""
@@ -310,6 +379,8 @@ class Reached:
             return
         if is_opaque(x) or x is DEFAULT_RNG or x is np.random.Generator:
             self.seen[id(x)] = x
+            if self._of_rule:
+                self._refuse(f"it refers to {path}, {kind_of(x)}, whose results may depend on more than arguments")
             return
         if isinstance(x, Tensor):
             raise TracingError(
@@ -347,6 +418,7 @@ class Reached:
             if vars(x):
                 self._refuse(f"it refers to {path}, a partial with attributes")
         elif cls in DICTS or cls is types.SimpleNamespace or cls is collections.defaultdict:
+            self._changeable[path] = dict
             d = vars(x) if cls is types.SimpleNamespace else x
             if cls is types.SimpleNamespace:
                 self._owned |= d.keys()
@@ -358,13 +430,16 @@ class Reached:
                 self._note(READ, x, factory, factory(x), f"{path}.default_factory")
                 self.visit(x.default_factory, f"{path}.default_factory")
         elif cls in (list, tuple):
+            self._changeable |= {path: list} if cls is list else {}
             self._items(x, path)
         elif cls in (set, frozenset):
             if not all(map(is_plain, x)):
                 self._refuse(f"it refers to {path}, a set of objects, whose order is another each time")
             if cls is set:
+                self._changeable[path] = set
                 self._note(READ, x, tuple, tuple(x), path)
         elif cls is collections.deque:
+            self._changeable[path] = collections.deque
             self._note(READ, x, tuple, tuple(x), path)
             for i, item in enumerate(tuple(x)):
                 self.visit(item, f"{path}[{i}]")
@@ -390,6 +465,8 @@ class Reached:
             self._refuse(f"it refers to {path}, an array of Python objects")
         if x.dtype.names is not None:  # which can be changed in the dtype itself
             self.visit(x.dtype, f"{path}.dtype")
+        if x.flags.writeable:
+            self._changeable[path] = np.ndarray
         self.arrays.setdefault(id(x), x)
         self.where.setdefault(id(x), path)
 
@@ -452,6 +529,12 @@ class Reached:
             strange -= {"__class__"}
         if strange:
             self._refuse(f"{path} names {min(strange)}, which leads to what nobody compares")
+        if self._of_rule:
+            self._check_rules_code(code, path)
+        of_modules = {name for of, name in code.asked if isinstance(f.__globals__.get(of), types.ModuleType)}
+        self.changes |= {name for of, name in code.asked if name not in of_modules} | ({""} if code.puts_items else set())
+        cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+        self.outside |= {(id(cells[x]), None) if x in cells else (id(f.__globals__), x) for x in code.outside}
         self.decides |= code.decides
         self.catches |= code.catches
         self.tells_apart |= code.tells_apart or bool({"__eq__", "__ne__"} & code.attributes)  # object's own do, too
@@ -487,6 +570,13 @@ class Reached:
         if f.__kwdefaults__ is not None:
             self.visit(f.__kwdefaults__, f"{path}.__kwdefaults__")
 
+    def _check_rules_code(self, code: Code, path: str) -> None:
+        if code.outside:
+            self._refuse(f"{path} assigns to {min(code.outside)}, which is no variable of its own")
+        asks = code.globals & {"isinstance", "issubclass"} and ASK_OF_CLASSES & (code.globals | code.attributes)
+        if asks or "type" in code.globals:
+            self._refuse(f"{path} asks for the class of a value, and that of a traced value is another than that of an array")
+
     def _imports(self, names: frozenset[str], path: str) -> None:
         """What a function imports when it runs."""
         self._note(ITEM, BUILTINS, "__import__", BUILTINS["__import__"], "__import__")
@@ -510,6 +600,7 @@ class Reached:
 
     def _listed_function(self, f: types.FunctionType, path: str) -> None:
         module = str(f.__globals__.get("__name__", ""))
+        self.transforms |= module.startswith(PACKAGE)
         if module.startswith("namedtuple_"):
             if not all(map(is_plain, f.__defaults__ or ())):
                 self._refuse(f"it refers to {path}, with a default that can change")
@@ -559,6 +650,8 @@ class Reached:
         for name in sorted(self.names & d.keys()):
             value = d[name]
             if listed and (self.is_refused(x, name, value)):
+                if self._of_rule:
+                    self._refuse(f"it names .{name}, and {x.__name__}.{name} depends on more than its arguments")
                 continue  # the copy refuses it, if it is asked for
             self._note(ITEM, d, name, value, f"{path}.{name}")
             if not listed:
@@ -750,6 +843,7 @@ class Reached:
         if cls.__name__ == "_ArrayFunctionDispatcher" or _is_function_of_c(cls):
             self._listed_name(x.__module__, x.__name__, path)
         elif module.partition(".")[0] == PACKAGE:
+            self._operator(x)
             inner = getattr(x, "__wrapped__", None) if hasattr(x, "entries") else None
             if inner is not None:
                 self._note(READ, x, own_names, own := own_names(x), f"{path}'s attributes")
@@ -772,8 +866,17 @@ class Reached:
         else:
             self._refuse(f"it refers to {path}, {kind_of(x)}, which cannot be compared")
 
+    def _operator(self, x: Any) -> None:
+        """Note operators, and what finds them by name."""
+        if isinstance(x, (Namespaces, Namespace)):
+            self.namespaces = (self.namespaces or set()) | ({vars(x)["_name"]} if isinstance(x, Namespace) else set())
+        elif isinstance(x, (OpOverload, Operator)):
+            for op in (x,) if isinstance(x, OpOverload) else x._overloads:  # noqa: SLF001  `overloads()` has their names
+                self.operators[id(op)] = op
+
     def _listed_name(self, module: Any, name: str, path: str) -> None:
         module = str(module or "")
+        self.transforms |= module.startswith(PACKAGE)
         self.every |= name in ANY_ATTRIBUTE
         if name in WRITING:
             self._printed()
@@ -927,10 +1030,13 @@ def instance_dict(x: Any) -> dict[str, Any] | None:
     return found if type(found) is dict else None
 
 
-def slots_of(cls: type) -> list[Any]:
-    """Return the slots of a class and of its bases."""
+def slots_of(cls: type, listed: bool = False) -> list[Any]:
+    """Return the slots of a class and of its bases: of those that are not listed, or of all that a class statement made."""
     return [
-        x for c in cls.__mro__ for x in vars(c).values() if type(x) is types.MemberDescriptorType and not is_listed_class(c)
+        x
+        for c in cls.__mro__
+        for x in vars(c).values()
+        if type(x) is types.MemberDescriptorType and (c.__flags__ & 1 << 9 if listed else not is_listed_class(c))
     ]
 
 

@@ -55,6 +55,7 @@ from .state import (
 from .table import (
     Registration,
     add_fallback,
+    changes_of_all,
     fallthrough_kernel,
     live_fallbacks,
     registration_lock,
@@ -110,6 +111,7 @@ __all__ = [
     "answered",
     "before_first_wrapper",
     "bound",
+    "changes_of_all",
     "check_data",
     "check_open",
     "conversions",

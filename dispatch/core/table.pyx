@@ -17,6 +17,7 @@ from .keys cimport AROUND, AUTOGRAD, AUTOGRAD_ALIAS, COMPOSITE_EXPLICIT, COMPOSI
 from .keys import DispatchKey
 from ..errors import OperatorNotFoundError
 
+changes_of_all = [0]                        # how often anything was defined, registered or removed: all that empties slots
 cdef dict layers = {}                       # key -> its layer, which gives the default
 cdef dict fallbacks = {}                    # key -> registrations for every operator, the newest last and live
 cdef set divided = set()                    # backends whose arrays are in parts, of which a kernel for all knows nothing
@@ -143,6 +144,7 @@ cdef class KernelTable:
         """Forget every kernel that was made; each is made anew at the next call that needs it."""
         cdef int key
         self.changes += 1
+        changes_of_all[0] += 1
         _owned = self.owned                 # let go of at the end, when no slot points to a kernel; running calls hold theirs
         for key in range(KEYS):
             self.slots[key] = NULL
@@ -174,11 +176,7 @@ cdef class KernelTable:
 
     def has_backend(self):
         """Whether some backend has a kernel that was registered for it or for all of them."""
-        cdef Registration registration
-        for registration in self.registrations:
-            if registration.number < FAKE or registration.number == COMPOSITE_EXPLICIT:
-                return True
-        return False
+        return any([(<Registration>r).number < FAKE or (<Registration>r).number == COMPOSITE_EXPLICIT for r in self.registrations])
 
     def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""

@@ -14,7 +14,7 @@ An array of a backend that computes it only when its data are asked for does not
 that is given such arrays is first run on stand-ins of the same shapes and dtypes, which refuse.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 from ..core import (
     DispatchKey,
     OpOverload,
+    Setting,
     Tensor,
     active_modes,
     answered,
@@ -31,6 +32,7 @@ from ..core import (
     key_of_rank,
     registration_lock,
     requests,
+    setting,
 )
 from ..core.pytree import leaves, mapped, unflatten
 from ..dispatcher.layer import layers
@@ -83,7 +85,7 @@ class Opacity:
         """Whether the rule is called as one operator for these values, and for some of `more` keys that it is given."""
         if self.is_open or not (keys := keys_of(values) | more):
             return False
-        return self.declared is True or keys in self.asked
+        return self.declared is True or keys in self.asked or self in (setting(DispatchKey.TRACE) or NOTHING)
 
     def ends_at(self, key: int) -> bool:
         """Whether no derivative comes of values of a layer: the rule is known to be opaque there, and its operator has none."""
@@ -119,6 +121,14 @@ class UserRule:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.__wrapped__(*args, **keywords)
+
+
+def called_as_one(opacities: Iterable[Opacity]) -> Setting:
+    """A block in which these rules are called as one operator, in this thread: a trace cannot compare what they refer to."""
+    found = frozenset(opacities)
+    for opacity in found:
+        opacity.is_open = False  # so that it is asked
+    return Setting(DispatchKey.TRACE, found)
 
 
 def keys_of(values: Any) -> frozenset[int]:

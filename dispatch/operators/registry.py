@@ -192,6 +192,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         namespace._operators[schema.name] = operator
         namespace.__dict__.pop(schema.name, None)
         ops._namespaces[schema.namespace] = namespace
+        found.table.reset()  # it is counted as a change, now that it can be found
         for registration in waiting_for(schema.full_name):
             registration(found, module, existing is not None)
         return found

@@ -1,0 +1,273 @@
+"""The rules of operators that a trace may run, and what these refer to: a graph holds what they gave.
+
+A trace runs kernels of NumPy's arrays as nodes of the graph, and each run of the graph calls them again. Everything else that
+is registered for an operator runs while the trace is made: shape rules, derivatives, batching rules, and composite operators,
+which are traced in their parts. Such a rule is a function that the trace reads like any other. What it can reach is found by
+the walk of `reached.py` and compared at each call: places and values, and arrays by their bytes, since a rule runs as it is, on
+no copy, and what it reads is in the graph as it was. What is registered is compared, too: another rule is another trace.
+
+The rules of transforms count where code names a transform, or a value of one is given. One that refers to what cannot be
+compared, or that may change what it refers to, is called as one operator, as if it had been registered with `opaque=True`: it
+is a node of the graph then, and each run calls it. What cannot be called so, a shape rule say, is refused before anything runs.
+"""
+
+import enum
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload, Registration, Tensor, changes_of_all, live_fallbacks
+from ..dispatcher.layer import Layer
+from ..errors import TracingError
+from ..graph import Graph
+from ..graph.subgraph import Subgraph
+from ..layers.mode import Rule as ClassRule
+from ..layers.opaque_rules import Opacity
+from ..operators.namespaces import defined_now
+from ..operators.rule_operators import is_kernel, is_ours, owner_of
+from ..schema.schema import Schema
+from .conditions import BYTES, DICT, ITEM, ITEMS, READ, Conditions
+from .reached import CHANGING, Guard, Reached, Slot, contents, instance_dict, slots_of
+from .trusted import PACKAGE, is_listed, is_listed_class, is_listed_function, is_plain
+
+CONTAINERS = (DICT, ITEMS, READ)
+CHANGES = frozenset().union(*CHANGING.values())
+TRANSFORMS = (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP, DispatchKey.Autograd)
+BY_NAME = (Layer, Opacity, Schema, enum.Enum, Graph, Subgraph, inspect.Signature)
+Words = tuple[frozenset[str], frozenset[str]]  # of operators and of their namespaces
+
+
+class Rule(NamedTuple):
+    """A rule of a user's, by the operator that it is for, and what it can reach."""
+
+    name: str
+    reached: Reached
+
+
+class Rules:
+    """What is registered for the operators that a function can reach.
+
+    Attributes
+    ----------
+    names : set of str
+        The attributes that the code of the rules reads.
+    as_one : list of Opacity
+        Of the rules that a trace has to call as one operator.
+    """
+
+    def __init__(self, reached: Reached, wrapped: bool) -> None:
+        self.names: set[str] = set()
+        self.as_one: list[Opacity] = []
+        self._classes = reached.seen
+        self._rules: list[Rule] = []
+        self._transforms = reached.transforms or wrapped
+        self._late: list[tuple[OpOverload | None, Registration]] = []  # of transforms, which no code has named so far
+        self._covered: dict[int, OpOverload] = {}
+        self._waiting = list(reached.operators.values())
+        self._words: list[Words] = []
+        self._look_up(reached)
+        for registration in changes_to_ours():
+            if not is_kernel(registration):
+                self._registration(None, registration)
+        while self._waiting or (self._late and self._transforms):
+            while self._late and self._transforms:
+                self._rule(*self._late.pop())
+            if self._waiting:
+                self._operator(owner_of(self._waiting.pop()))
+        self._registered = Registered(list(self._covered.values()), self._words)
+        self._check_apart(reached)
+
+    def guards(self, exact: bool) -> tuple[list[Guard], list[np.ndarray]]:
+        """Return what each call compares, and the arrays whose bytes are among that.
+
+        What rules refer to is compared by itself, for nothing of it is bound to an input: the graph has it as it was.
+        """
+        found = [Guard(READ, self._registered, Registered.stands, HOLDS, "")]
+        inner, arrays = [], dict[int, np.ndarray]()
+        for rule in self._rules:
+            inner += rule.reached.guards
+            arrays |= rule.reached.arrays
+        inner += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in arrays.values()]
+        if inner:
+            places = sorted({guard.path for guard in inner})
+            conditions = Conditions([], (), [], inner, {}, exact=exact)
+            found.append(Guard(READ, conditions, _hold, HOLDS, f"what rules refer to: {', '.join(places)}"))
+        return found, list(arrays.values())
+
+    def _check_apart(self, reached: Reached) -> None:
+        """Raise where code may change what a rule refers to: it would change a copy, and the rule reads the original."""
+        changes = bool(reached.stored or reached.changes & CHANGES)
+        functions = {id(vars(x)) for x in reached.seen.values() if type(x) is types.FunctionType}
+        own = {id(guard.holder) for guard in reached.guards if guard.kind in CONTAINERS} - functions if changes else set()
+        for rule in self._rules:
+            for guard in rule.reached.guards:
+                place = id(guard.holder), guard.name if guard.kind == ITEM else None
+                if place in reached.outside or (guard.kind in CONTAINERS and place[0] in own):
+                    raise TracingError(
+                        f"it may change {guard.path}, to which a rule of {rule.name} refers. Pass what is needed of it to the "
+                        "operator as an argument."
+                    )
+
+    # -- the walk ------------------------------------------------------------------------------------------------------------
+
+    def _look_up(self, reached: Reached) -> None:
+        """Add the operators that code may look up: `ops.ns.name` names both words."""
+        if reached.namespaces is not None:
+            self._words.append((frozenset(reached.names), frozenset(reached.names | reached.namespaces)))
+            self._waiting += _named(*self._words[-1])
+
+    def _operator(self, op: OpOverload) -> None:
+        if id(op) not in self._covered and not is_ours(op):
+            self._covered[id(op)] = op
+            for registration in op.table.all():
+                if not is_kernel(registration):
+                    self._registration(op, registration)
+
+    def _registration(self, op: OpOverload | None, registration: Registration) -> None:
+        if registration.key in TRANSFORMS:
+            self._late.append((op, registration))
+        else:
+            self._rule(op, registration)
+
+    def _rule(self, op: OpOverload | None, registration: Registration) -> None:
+        given = registration.rule
+        if isinstance(given, ClassRule) and id(given.cls) not in self._classes:
+            return  # no value of the class comes to it
+        name = "all operators" if op is None else op.name
+        parts: dict[Opacity | None, list[Any]] = {}
+        for part, opacity in _parts(given, {}):
+            parts.setdefault(opacity, []).append(part)
+        for opacity, found in parts.items():
+            self._waiting += [x for x in found if isinstance(x, OpOverload)]
+            roots = [x for x in found if not isinstance(x, OpOverload)]
+            if opacity is not None and opacity.operator is not None and owner_of(opacity.operator) is opacity.operator:
+                self._waiting.append(opacity.operator)
+            if roots and (opacity is None or opacity.declared is not True):
+                self._walk(name, roots, opacity)
+
+    def _walk(self, name: str, roots: list[Any], opacity: Opacity | None) -> None:
+        try:
+            reached = Reached(*roots, of_rule=True)
+        except TracingError as error:
+            if opacity is not None and opacity.declared is None:
+                self.as_one.append(opacity)
+                return
+            _refuse(name, str(error).removesuffix(" Pass what is needed of it as an argument."))
+        if word := reached.names_memory():
+            _refuse(name, f"it names .{word}, which says something else of what a rule is given there than of an array.")
+        self._rules.append(Rule(name, reached))
+        self._transforms = self._transforms or reached.transforms
+        self.names |= reached.names
+        self._waiting += reached.operators.values()
+        self._look_up(reached)
+
+
+def _refuse(name: str, said: str) -> NoReturn:
+    raise TracingError(
+        f"of a rule of {name}, which runs while a trace is made: {said} Pass what is needed to the operator."
+    ) from None
+
+
+def _parts(x: Any, seen: dict[int, Any], opacity: Opacity | None = None) -> Iterator[tuple[Any, Opacity | None]]:
+    """Yield what in a rule is a user's, and operators; each with what says whether it is called as one operator."""
+    cls = type(x)
+    if id(x) in seen or is_plain(x) or isinstance(x, BY_NAME):
+        return
+    seen[id(x)] = x
+    if isinstance(x, OpOverload):
+        yield x, opacity
+    elif cls is tuple:
+        for part in x:
+            yield from _parts(part, seen, opacity)
+    elif cls is types.FunctionType and is_listed_function(x):
+        for part in (*map(contents, x.__closure__ or ()), *(x.__defaults__ or ())):
+            yield from _parts(part, seen, opacity)
+    elif isinstance(x, type) or cls is types.FunctionType or cls.__name__ == "cython_function_or_method":
+        if not is_listed(x.__module__) or cls is types.FunctionType:
+            yield x, opacity
+    elif cls.__module__.partition(".")[0] == PACKAGE and is_listed_class(cls) and not isinstance(x, Tensor):
+        fields = {str(i): part for i, part in enumerate(x)} if isinstance(x, tuple) else {}
+        fields |= instance_dict(x) or {}
+        fields |= {slot.__name__: Slot(slot)(x) for slot in slots_of(cls, True)}
+        own = getattr(x, "opacity", None) or opacity
+        for name, part in fields.items():  # a setup_context is called as it is
+            yield from _parts(part, seen, None if name == "setup_context" else own)
+    elif cls.__name__ != "_ArrayFunctionDispatcher" and not (
+        cls is types.BuiltinFunctionType and isinstance(x.__self__, (types.ModuleType, type, types.NoneType))
+    ):
+        yield x, opacity
+
+
+HOLDS = (True,)
+
+
+def _hold(conditions: Conditions) -> tuple[bool]:
+    return (conditions.inputs((), {}) is not None,)
+
+
+class Registered:
+    """What is registered for some operators, for those of this package by users, and for all; which operators words name."""
+
+    def __init__(self, operators: list[OpOverload], words: list[Words]) -> None:
+        self._operators, self._words = operators, words
+        self._before = self._found()
+        self._looked = -1, HOLDS
+
+    def stands(self) -> tuple[bool]:
+        """Return whether it is what it was; it is looked at again once anything was registered."""
+        count = changes_of_all[0]
+        if self._looked[0] != count:
+            pairs = zip(self._found(), self._before, strict=True)
+            self._looked = count, (all([len(x) == len(y) and all(map(_is, x, y)) for x, y in pairs]),)
+        return self._looked[1]
+
+    def _found(self) -> tuple[list[Any], ...]:
+        own: list[Any] = []
+        for op in self._operators:
+            own += [op.definition, *[x for x in op.table.all() if not is_kernel(x)]]
+        return own, changes_to_ours(), [op for words in self._words for op in _named(*words)]
+
+
+def _is(x: Any, y: Any) -> bool:
+    return x is y
+
+
+class _Changes:
+    """What users have registered for operators of this package, kernels too, and for every operator."""
+
+    def __init__(self) -> None:
+        self._counted: tuple[int, list[Registration]] = (-1, [])
+        self._by_operator: dict[int, tuple[OpOverload, int, list[Registration]]] = {}  # of those of this package
+
+    def __call__(self) -> list[Registration]:
+        """Return what is registered now; it is looked for again once anything was."""
+        count = changes_of_all[0]
+        if self._counted[0] != count:
+            self._counted = count, [*self._find(), *live_fallbacks()]
+        return self._counted[1]
+
+    def _find(self) -> Iterator[Registration]:
+        for op in defined_now():
+            known = self._by_operator.get(id(op))
+            if known is None and not is_ours(op):
+                continue
+            table = op.table
+            if known is None or known[:2] != (op, table.changes):
+                own = vars(op).get("own_rules", ())  # not all are noted there, and none while its row is loaded
+                found = [x for x in table.all() if x not in own and _is_of_users(x)]
+                known = self._by_operator[id(op)] = op, table.changes, found
+            yield from known[2]
+
+
+changes_to_ours = _Changes()
+
+
+def _is_of_users(registration: Registration) -> bool:
+    return any(not isinstance(x, OpOverload) for x, _ in _parts(registration.rule, {}))
+
+
+def _named(names: frozenset[str], spaces: frozenset[str]) -> list[OpOverload]:
+    return [op for op in defined_now() if op.schema.name in names and op.schema.namespace in spaces]

@@ -1,0 +1,328 @@
+"""Rules of operators run while a trace is made: what is registered, and what the rules refer to, is compared at each call."""
+
+import functools
+import itertools
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch.errors import TracingError
+from dispatch.library import Library, register_autograd
+
+x = np.arange(1.0, 4.0)
+numbers = itertools.count()
+
+
+def fake(a):
+    return np.empty_like(a)
+
+
+def square(a: np.ndarray) -> np.ndarray:
+    return a * a
+
+
+def operator(name=None, kernel=square, **rules):
+    op = dispatch.custom_op(f"registered::{name or f'op{next(numbers)}'}", kernel, mutates_args=())
+    for layer, rule in ({"fake": fake} | rules).items():
+        getattr(op, f"register_{layer}")(rule)
+    return op
+
+
+def composite(rule):
+    lib, name = Library("registered", "FRAGMENT"), f"op{next(numbers)}"
+    lib.define(f"{name}(Tensor a) -> Tensor")
+    lib.impl(name, rule, "CompositeImplicit")
+    kept.append(lib)
+    return getattr(dispatch.ops.registered, name)
+
+
+kept = []
+
+
+def by_backward(read):
+    op = operator(autograd=lambda ctx, g: g * read())
+    return dispatch.grad(lambda a: np.sum(op(a)))
+
+
+def by_setup(read):
+    op = operator()
+
+    def setup(ctx, inputs, output):
+        ctx.factor = read()
+
+    op.register_autograd(lambda ctx, g: g * ctx.factor, setup_context=setup)
+    return dispatch.grad(lambda a: np.sum(op(a)))
+
+
+def by_jvp(read):
+    op = operator(jvp=lambda tangents, out, a: tangents[0] * read())
+    return lambda a: dispatch.jvp(op, (a,), (a,))[1]
+
+
+def by_vmap(read):
+    def rule(info, in_dims, a):
+        return op(a) * read(), in_dims[0]
+
+    op = operator(vmap=rule)
+    return lambda a: dispatch.vmap(op)(np.stack([a, a]))
+
+
+def by_composite(read):
+    op = composite(lambda a: np.multiply(a, read()))
+    return lambda a: op(a)
+
+
+def by_operator_in_a_rule(read):
+    inner = operator(autograd=lambda ctx, g: g * read())
+    outer = operator(autograd=lambda ctx, g: dispatch.grad(lambda b: np.sum(inner(b)))(g))
+    return dispatch.grad(lambda a: np.sum(outer(a)))
+
+
+RULES = [by_backward, by_setup, by_jvp, by_vmap, by_composite, by_operator_in_a_rule]
+
+
+def of_a_dict():
+    held = {"k": 2.0}
+    return lambda: held["k"], lambda: held.update(k=3.0)
+
+
+def of_an_array():
+    held = np.full(3, 2.0)
+    return lambda: held, lambda: held.fill(3.0)
+
+
+def of_an_attribute():
+    held = types.SimpleNamespace(k=2.0)
+    return lambda: held.k, lambda: setattr(held, "k", 3.0)
+
+
+def of_a_variable():
+    held = 2.0
+
+    def change():
+        nonlocal held
+        held = 3.0
+
+    return lambda: held, change
+
+
+def of_a_partial():
+    held = [2.0]
+    return functools.partial(lambda values: values[0], held), lambda: held.insert(0, 3.0)
+
+
+def of_a_method():
+    class Held:
+        k = 2.0
+
+        def read(self):
+            return self.k
+
+    return Held().read, lambda: setattr(Held, "k", 3.0)
+
+
+HOLDERS = [of_a_dict, of_an_array, of_an_attribute, of_a_variable, of_a_partial, of_a_method]
+
+
+@pytest.mark.parametrize("hold", HOLDERS)
+@pytest.mark.parametrize("make", RULES)
+def test_what_a_rule_refers_to_is_compared(make, hold):
+    read, change = hold()
+    f = make(read)
+    g = dispatch.compile(f, fullgraph=True)
+    before = f(x)
+    np.testing.assert_array_equal(g(x), before)
+    np.testing.assert_array_equal(g(x + 1), f(x + 1))
+    assert len(g.entries) == 1
+    change()
+    assert not np.array_equal(f(x), before)
+    np.testing.assert_array_equal(g(x), f(x))
+    assert len(g.entries) == 2
+
+
+def changes_of_operators():
+    """Functions of operators, and what is registered anew."""
+    op = operator(autograd=lambda ctx, g: g * 2)
+    grad = dispatch.grad(lambda a, op=op: np.sum(op(a) ** 2))
+    yield "a kernel", grad, lambda: op.register_kernel("cpu", lambda a: a * 5)
+    yield "a backward", grad, lambda: op.register_autograd(lambda ctx, g: g * 3)
+    moved = operator(jvp=lambda tangents, out, a: tangents[0] * 2)
+    push = lambda a: dispatch.jvp(moved, (a,), (a,))[1]
+    yield "a jvp rule", push, lambda: moved.register_jvp(lambda tangents, out, a: tangents[0] * 3)
+    rows = operator()
+    batch = lambda a: dispatch.vmap(rows)(np.stack([a, a]))
+    yield "a first batching rule", batch, lambda: rows.register_vmap(lambda info, in_dims, a: (rows(a) * 2, in_dims[0]))
+    yield "a batching rule", batch, lambda: rows.register_vmap(lambda info, in_dims, a: (rows(a) * 3, in_dims[0]))
+    parts = composite(lambda a: np.multiply(a, 2.0))
+    name = parts.name.partition("::")[2]
+    yield "a composite", lambda a: parts(a), lambda: kept[-1].impl(name, lambda a: np.multiply(a, 3.0), "CompositeImplicit")
+    operator("again").register_autograd(lambda ctx, g: g * 2)
+    by_name = dispatch.grad(lambda a: np.sum(dispatch.ops.registered.again(a)))
+    yield "the operator", by_name, lambda: operator("again", autograd=lambda ctx, g: g * 7)
+    sines = dispatch.grad(lambda a: np.sum(np.sin(a)))
+    lib = Library("np", "IMPL")
+    yield "a rule of a row", sines, lambda: register_autograd("np::sin", lambda ctx, g: g * 7, lib=lib)
+    yield "a rule that goes with its library", sines, lib.destroy
+
+
+def test_what_is_registered_after_a_trace_is_seen():
+    for name, f, change in changes_of_operators():
+        g = dispatch.compile(f, fullgraph=True)
+        before = f(x)
+        np.testing.assert_array_equal(g(x), before)
+        change()
+        assert not np.array_equal(f(x), before), name
+        np.testing.assert_array_equal(g(x), f(x), err_msg=name)
+
+
+def test_an_operator_that_is_defined_anew_in_a_library_is_found():
+    libraries = []
+
+    def define(factor):
+        libraries.append(lib := Library("registered", "FRAGMENT"))
+        lib.define("comes_and_goes(Tensor a) -> Tensor")
+        lib.impl("comes_and_goes", lambda a: a * factor, "CPU")
+        lib.impl("comes_and_goes", fake, "Meta")
+
+    def f(a):
+        return dispatch.ops.registered.comes_and_goes(a)
+
+    define(2.0)
+    g = dispatch.compile(f, fullgraph=True)
+    np.testing.assert_array_equal(g(x), 2 * x)
+    libraries[0].destroy()
+    define(5.0)
+    np.testing.assert_array_equal(g(x), 5 * x)
+
+
+def test_other_operators_that_are_defined_cost_no_trace():
+    op = operator(autograd=lambda ctx, g: g * 2)
+    g = dispatch.compile(dispatch.grad(lambda a: np.sum(op(a))), fullgraph=True)
+    for _ in range(3):
+        g(x)
+        operator(autograd=lambda ctx, g: g * 3)
+        op.register_kernel("cpu", lambda a: a * a)
+    assert len(g.entries) == 1
+
+
+def rules_that_cannot_be_read():
+    count, log, seen, state = {"n": 0}, [], itertools.count(), types.SimpleNamespace(n=0)
+    generator = np.random.default_rng(0)
+
+    def in_a_dict(*_):
+        count["n"] += 1
+        return count["n"]
+
+    def in_a_list(*_):
+        log.append(1)
+        return len(log)
+
+    def in_an_attribute(*_):
+        state.n += 1
+        return state.n
+
+    def in_a_variable(*_):
+        nonlocal state
+        state = types.SimpleNamespace(n=state.n + 1)
+        return state.n
+
+    return {
+        "it assigns to items, and refers to count, a dict, which may be what that changes.": in_a_dict,
+        "it calls .append, and refers to log, a list, which may be what that changes.": in_a_list,
+        "it assigns to .n, an attribute of what it refers to.": in_an_attribute,
+        "assigns to state, which is no variable of its own.": in_a_variable,
+        "it refers to seen, a count, which cannot be compared.": lambda *_: next(seen),
+        "it refers to generator, a Generator, whose results may depend on more than arguments.": lambda *_: generator.normal(),
+        "it names .rand, and numpy.random.rand depends on more than its arguments.": lambda *_: 1 + 0 * np.random.rand(),  # noqa: NPY002
+        "asks for the class of a value, and that of a traced value is another than that of an array.": lambda g: (
+            1 if isinstance(g, np.ndarray) else 3
+        ),
+        "it refers to print, a builtin_function_or_method, whose results may depend on more than arguments.": lambda *_: (
+            print() or 1  # noqa: T201
+        ),
+    }
+
+
+@pytest.mark.parametrize("said", rules_that_cannot_be_read())
+def test_a_rule_that_cannot_be_compared_is_called_as_one_operator_and_a_setup_context_is_refused(said):
+    outcomes = []
+    for wrap in (lambda f: f, functools.partial(dispatch.compile, fullgraph=True)):
+        read = rules_that_cannot_be_read()[said]
+        op = operator(autograd=lambda ctx, g, read=read: g * read(g))
+        g = wrap(dispatch.grad(lambda a, op=op: np.sum(op(a))))
+        outcomes.append([g(x) for _ in range(4)])
+    np.testing.assert_array_equal(*outcomes)
+
+    def setup(ctx, inputs, output):
+        ctx.factor = read(*inputs)
+
+    op = operator()
+    op.register_autograd(lambda ctx, g: g * ctx.factor, setup_context=setup)
+    with pytest.raises(TracingError) as caught:
+        dispatch.compile(dispatch.grad(lambda a: np.sum(op(a))), fullgraph=True)(x)
+    assert f"of a rule of {op.name}, which runs while a trace is made: " in str(caught.value)
+    assert str(caught.value).endswith(f"{said} Pass what is needed to the operator.")
+    dispatch.compile(lambda a: op(a), fullgraph=True)(x)  # without a transform it has no part in the trace
+
+
+def test_a_rule_that_asks_for_the_memory_of_a_value_runs_as_it_is():
+    op = operator(jvp=lambda tangents, out, a: tangents[0] * (2 if a.flags.writeable else 3))
+    f = dispatch.compile(lambda a: dispatch.jvp(op, (a,), (a,))[1], fullgraph=True)
+    said = r"it names \.flags, which says something else of what a rule is given there than of an array\. Pass what is needed to"
+    with pytest.raises(TracingError, match=said):
+        f(x)
+
+
+def test_an_opaque_rule_is_called_at_each_run():
+    count = {"n": 0}
+
+    def backward(ctx, g):
+        count["n"] += 1
+        return g * count["n"]
+
+    op = operator()
+    op.register_autograd(backward, opaque=True)
+    g = dispatch.compile(dispatch.grad(lambda a: np.sum(op(a))), fullgraph=True)
+    first = g(x)[0]
+    assert [g(x)[0] - first for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_code_that_may_change_what_a_rule_refers_to_runs_as_it_is():
+    held = types.SimpleNamespace(k=2.0)
+    op = operator(autograd=lambda ctx, g: g * held.k)
+    grad = dispatch.grad(lambda a: np.sum(op(a)))
+
+    def f(a):
+        held.k = 5.0
+        found = grad(a)
+        held.k = 2.0
+        return found
+
+    weights = np.full(3, 2.0)
+    writes = operator(autograd=lambda ctx, g: g * weights)
+    grad_of = dispatch.grad(lambda a: np.sum(writes(a)))
+
+    def h(a, w):
+        w += 1
+        return grad_of(a)
+
+    with pytest.raises(TracingError, match=r"it may change held, to which a rule of registered::op\d+ refers. Pass what is"):
+        dispatch.compile(f, fullgraph=True)(x)
+    with pytest.raises(TracingError, match=r"it writes to an array to which the rule of an operator refers\. Pass it to the operator"):
+        dispatch.compile(h, fullgraph=True)(x, weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(dispatch.compile(f)(x), f(x))
+        np.testing.assert_array_equal(dispatch.compile(h)(x, weights), np.full(3, weights[0]))
+
+
+def test_captured_as_a_constant_compares_no_rule():
+    held = [2.0]
+    op = operator(autograd=lambda ctx, g: g * held[0])
+    g = dispatch.compile(dispatch.grad(lambda a: np.sum(op(a))), captured="constant")
+    assert g(x)[0] == 2.0
+    held[0] = 3.0
+    assert g(x)[0] == 2.0
