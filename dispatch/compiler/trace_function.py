@@ -20,7 +20,6 @@ from ..core import (
     wrap,
 )
 from ..core.collector import collector_paused
-from ..core.lazy import LazyFunction
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
 from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.conversion_advice import line_for
@@ -30,6 +29,7 @@ from ..graph import Graph, Node, sizes_in
 from ..graph.shape_guards import NOTE
 from ..layers.autograd import TrackedTensor, track
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
+from ..layers.second_tries import other_ways
 from ..layers.trace import Trace, TracedTensor, metadata
 from ..operators.prims import memory_view
 from ..operators.views import owner_of
@@ -37,7 +37,6 @@ from ..symbolic import ShapeEnv, with_own_checks
 
 MODES = ("real", "fake", "symbolic")
 RUN_ONCE = (GeneratorType, CoroutineType, AsyncGeneratorType)
-other_ways = LazyFunction(__package__, ".other_ways", "other_ways")
 ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
 
 
@@ -100,10 +99,9 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
             return traced_once(f, args, tracing_mode, names)
         except DispatchError:
             if tracing_mode != "real":  # in which it has run, and would run twice
-                with suppress(Exception):  # the first says it better
-                    for g in other_ways(f, args, {}):
-                        with suppress(Exception):
-                            return traced_once(g, args, tracing_mode, names)
+                for g in other_ways(f, args, {}):
+                    with suppress(Exception):  # the first says it better
+                        return traced_once(g, args, tracing_mode, names)
             raise
 
     return traced

@@ -14,12 +14,11 @@ from ..dispatcher.argument_layout import around_kernels
 from ..dispatcher.frameworks import frameworks, labelled
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
-from ..layers import mode
+from ..layers import mode, second_tries
 from ..layers.autograd.derivative_sources import makers, plugged
 from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
-from ..layers.fake.layer import other_ways
 from ..layers.functionalize.layer import layer as functionalize
 from ..layers.jvp.layer import jvp_rule
 from ..layers.jvp.layer import layer as jvp
@@ -76,7 +75,7 @@ def install() -> None:
         unasked[getattr(np, name)] = LazyFunction(__package__, ".array_making", "asarray" if name == "asanyarray" else name)
     for name in ("empty", "zeros", "ones", "full"):
         array_makers[getattr(np, name)] = LazyFunction(__package__, ".array_making", name)
-    other_ways.append(LazyFunction(COMPILER, ".other_ways", "other_ways"))
+    second_tries.makers.append(LazyFunction(COMPILER, ".other_ways", "other_ways"))
     hooks.functional, hooks.overloads, hooks.rule_operator = functional, overloads_of, rule_operator
     hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, partial_rule=partial_rule)

@@ -12,8 +12,8 @@ from ...core.wrong_calls import check_takes, clear
 from ...dispatcher.conversion_advice import line_for
 from ...errors import ArgumentError, DispatchError, kind_of
 from ...symbolic import with_own_checks
+from ..second_tries import other_ways
 from .fake_mode import FakeTensorMode
-from .layer import other_ways
 from .tensor import FakeTensor, fake_tensor
 
 
@@ -75,10 +75,9 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         taken, out = _run(f, args, kwargs)
     except Exception as error:
         if isinstance(error, DispatchError):
-            with suppress(Exception):  # the first says it better
-                for g in other_ways[0](f, args, kwargs):
-                    with suppress(Exception):
-                        return mapped(_left, _run(g, args, kwargs)[1])
+            for g in other_ways(f, args, kwargs):
+                with suppress(Exception):  # the first says it better
+                    return mapped(_left, _run(g, args, kwargs)[1])
         if isinstance(error, (TypeError, AttributeError)):
             check_takes("eval_shape", f, args, kwargs)
         raise

@@ -13,8 +13,6 @@ from .rule_cache import Pure
 
 kernel_by = LazyFunction(__package__, ".rule_kernels", "kernel_by")
 kernel_without_rule = LazyFunction(__package__, ".rule_kernels", "kernel_without_rule")
-# What yields other ways to run a function that shapes alone cannot run as it is; plugged in, since they look into its code.
-other_ways: list[Callable[..., Any]] = []
 
 
 class Fake(Layer):

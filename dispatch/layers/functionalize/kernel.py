@@ -13,6 +13,7 @@ from ...dispatcher.layer import Kernel
 from ...dispatcher.printing import describe_value
 from ...errors import MutationError
 from ...operators.functional_variant import form_of
+from ...operators.rule_operators import runs_as_ours
 from ...operators.views import base_of, replace, with_views
 from ...schema.tags import Tag
 from ..inplace import Words, check_dicts, check_target, new_values, target_name, targets
@@ -25,7 +26,18 @@ WORDS = Words(MutationError, "functional value", "functionalize")
 
 def kernel_of(op: OpOverload) -> Kernel:
     """Return the kernel of an operator."""
-    return _writing(op) if op.schema.is_mutable else _reading(op)
+    made = _writing(op) if op.schema.is_mutable else _reading(op)
+    return made if runs_as_ours(op) and not {Tag.effect, Tag.random}.intersection(op.tags) else _once(made)
+
+
+def _once(made: Kernel) -> Kernel:
+    """Return a kernel that notes the call: whatever it does beside returning values must not be done twice."""
+
+    def kernel(*args: Any) -> Any:
+        _state(args)[0].repeatable = False
+        return made(*args)
+
+    return kernel
 
 
 def _state(args: tuple[Any, ...]) -> tuple[Functional, Any]:

@@ -1,11 +1,12 @@
 """One run of a functionalized function: wraps its arguments, unwraps its results, and writes at the end."""
 
+from collections.abc import Callable
 from operator import is_
 from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, check_data, device_of, rank_of, wrap
+from ...core import DispatchKey, Level, ModeGuard, Tensor, check_data, device_of, rank_of, wrap
 from ...core.pytree import items_of, mapped, rebuilt
 from ...operators.view_families import View
 from ...operators.views import base_of, has_data, overlap
@@ -19,17 +20,30 @@ class Functional:
     """One run of a functionalized function; the payload of its level, and its mode.
 
     `roots` has, by id, each array from outside the function, and the tensor that wraps it; `outside` the arrays by the ids of
-    these tensors. `apart` has the ids of arrays that share no memory with the others, each with how many those were.
+    these tensors. `apart` has the ids of arrays that share no memory with the others, each with how many those were. A run is
+    `repeatable` while nothing has happened beside it: no operator was called that may do more than to return values, and no
+    array from outside was written.
     """
 
-    __slots__ = ("apart", "level", "outside", "roots", "views")
+    __slots__ = ("apart", "level", "outside", "repeatable", "roots", "views")
 
     def __init__(self) -> None:
         self.level = Level("functionalize", self)
+        self.repeatable = True
         self.roots: dict[int, tuple[Any, FunctionalTensor]] = {}
         self.outside: dict[int, Any] = {}
         self.apart: dict[int, int] = {}
         self.views: dict[int, tuple[Any, Any]] = {}  # of results, by the id of the tensor
+
+    def run(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return what a function returns, and write what it has written, at the end."""
+        with self.level as level:
+            args, keywords = self.entered(args), self.entered(keywords)
+            with ModeGuard(FUNCTIONALIZE, self, level):
+                out = f(*args, **keywords)
+            self.repeatable = False
+            self.write_back()
+            return mapped(self.left, out)
 
     @property
     def rank(self) -> int:

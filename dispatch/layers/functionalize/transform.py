@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from ...core import ModeGuard
-from ...core.pytree import mapped
+from ...core import active_modes
 from ...core.wrong_calls import check_takes, clear
-from ...errors import check_function
-from .run import FUNCTIONALIZE, Functional
+from ...errors import DispatchError, check_function
+from ..second_tries import other_ways
+from .run import Functional
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,17 +54,22 @@ def functionalize(f: Callable[P, R]) -> Callable[P, R]:
     check_function(f, "functionalize")
 
     @wraps(f)
-    def functional(*args: Any, **keywords: Any) -> Any:
-        state = Functional()
-        with state.level as level:
-            args, keywords = state.entered(args), state.entered(keywords)
-            with ModeGuard(FUNCTIONALIZE, state, level):
+    def functional(*args: P.args, **keywords: P.kwargs) -> R:
+        first = Functional()
+        try:
+            return first.run(f, args, keywords)  # type: ignore[no-any-return]
+        except (DispatchError, TypeError, AttributeError) as error:
+            # in a trace around it, which has recorded some calls, the trace tries it again
+            repeatable = isinstance(error, DispatchError) and first.repeatable and not active_modes()
+            for g in other_ways(f, args, keywords) if repeatable else ():
+                again = Functional()
                 try:
-                    out = f(*args, **keywords)
-                except (TypeError, AttributeError):
-                    check_takes("functionalize", f, args, keywords)
-                    raise
-            state.write_back()
-            return mapped(state.left, out)
+                    return again.run(g, args, keywords)  # type: ignore[no-any-return]
+                except Exception:  # the first says it better
+                    if not again.repeatable:
+                        raise
+            if isinstance(error, (TypeError, AttributeError)):
+                check_takes("functionalize", f, args, keywords)
+            raise
 
     return functional
