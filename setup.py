@@ -55,5 +55,5 @@ build_dir = None if COVERAGE else f"build/cython-numpy-{np.__version__}{'-debug'
 
 setup(
     ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, build_dir=build_dir, annotate=DEBUG),
-    options={"build_ext": {"force": DEBUG or COVERAGE or WERROR}, "egg_info": {"egg_base": "."}},
+    options={"build_ext": {"force": DEBUG or COVERAGE or WERROR, "parallel": os.cpu_count()}, "egg_info": {"egg_base": "."}},
 )
