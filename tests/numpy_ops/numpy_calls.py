@@ -4,6 +4,7 @@ A `Call` makes its arguments anew each time, the same ones, so that NumPy and th
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from inspect import Parameter, signature
 from itertools import count
 from typing import Any, NamedTuple
@@ -28,11 +29,12 @@ class Arrays:
 
     def __call__(self, *shape: int, dtype: Any = None, layout: str | None = None) -> Any:
         kind = self.dtype if dtype is None else np.dtype(dtype)
-        x = laid_out(elements(shape, kind, len(self.made), self.tame), layout or self.layout)
+        x = laid_out(elements(shape, kind, len(self.made), self.tame).copy(), layout or self.layout)
         self.made.append(x)
         return x
 
 
+@cache  # a hundred thousand arrays are made, of two thousand kinds
 def elements(shape: Shape, dtype: np.dtype[Any], seed: int, tame: bool) -> Any:
     n = int(np.prod(shape))
     if dtype.kind in "fc":

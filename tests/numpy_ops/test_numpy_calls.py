@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from turns import every
 
 import dispatch
 from dispatch import FakeTensorMode
@@ -137,9 +138,8 @@ def difference(call: Call, ours: Any) -> Any:
 
 
 @every_function
-def test_a_row_does_what_numpys_own_function_does(name: str, function: Any, ours: Any, request: pytest.FixtureRequest) -> None:
-    every = request.config.getoption("--hypothesis-profile") == "nightly"
-    for call in calls_of(name, function, every):
+def test_a_row_does_what_numpys_own_function_does(name: str, function: Any, ours: Any) -> None:
+    for call in calls_of(name, function, every()):
         found = difference(call, ours)
         assert found is None, f"{call}: {found}"
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from samples import DTYPES, HERMITIAN, bare, cases, hermitian, laid_out, maker, numpys
+from turns import in_turn
 
 import dispatch
 from dispatch import FakeTensor, FakeTensorMode, ops, vmap
@@ -245,14 +246,14 @@ def test_the_second_gradient_is_that_of_the_first(op: OpOverload, dtype: Any) ->
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-def batches(op: OpOverload, dtype: Any) -> Iterator[tuple[Any, Any, int]]:
-    """Arguments with a batch of 3 in some of them, `in_dims`, and the batch's size."""
-    for number, case in enumerate(cases(op, maker(dtype))):
-        makes = [case, *[cases(op, maker(dtype, seed))[number] for seed in (1, 2)]]
+def batches(op: OpOverload, dtype: Any, turn: int = 0) -> Iterator[tuple[Any, Any, int]]:
+    """Arguments with a batch of 3 in some of them, `in_dims`, and the batch's size; the axes of the batch in turn, from `turn` on."""
+    for number, makes in enumerate(zip(*[cases(op, maker(dtype, seed)) for seed in range(3)], strict=True), turn):
+        case = makes[0]
         tensors = [i for i, x in enumerate(case) if is_array(x) or is_arrays(x)]
         choices = [chosen for chosen in (tensors, *[[i] for i in tensors if len(tensors) > 1]) if chosen]
-        for chosen in choices:
-            for first, others in {(0, 0), (-1, -1), (0, -1)} if len(chosen) > 1 else ((0, 0), (-1, -1)):
+        for i, chosen in enumerate(choices):
+            for first, others in in_turn([(0, 0), (-1, -1), (0, -1)][: 3 if len(chosen) > 1 else 2], number + i):
                 dims = [None if i not in chosen else first if i == chosen[0] else others for i in range(len(case))]
                 args = [
                     x if dim is None else batched([c[i] for c in makes], dim)
@@ -289,7 +290,7 @@ taking_arrays = pytest.mark.parametrize(
 @taking_arrays
 @every_dtype
 def test_a_batch_is_the_loop_over_it(op: OpOverload, dtype: Any) -> None:
-    for args, dims, size in batches(op, dtype):
+    for args, dims, size in batches(op, dtype, list(DTYPES.values()).index(dtype)):
         try:
             with np.errstate(all="ignore"):
                 expected = loop(partial(run_with, op), args, dims, size)
@@ -334,7 +335,7 @@ def test_the_gradient_of_each_item_is_the_loop_over_gradients(op: OpOverload) ->
 @taking_arrays
 @quiet
 def test_the_gradient_through_a_batch_is_that_of_its_items(op: OpOverload) -> None:
-    for args, dims, size in batches(op, np.dtype("f8")):
+    for args, dims, size in batches(op, np.dtype("f8"), 1):
         for at in differentiable(args):
             if not is_array(args[at]):
                 continue

@@ -111,7 +111,7 @@ def test_the_tangent_of_a_tangent_is_that_of_the_second_gradient(op: OpOverload,
 @taking_arrays
 @quiet
 def test_the_tangent_of_each_item_is_the_loop_over_tangents(op: OpOverload) -> None:
-    for args, dims, size in batches(op, np.dtype("f8")):
+    for args, dims, size in batches(op, np.dtype("f8"), 2):
         for at in differentiable(args):
             if not is_array(args[at]):
                 continue

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from making import define, said
 from numpy_programs import smooth_programs
+from turns import in_turn
 from writing_programs import PROGRAMS, assert_same, leaves_the_same, numpy_sin, scale_
 
 import dispatch
@@ -359,7 +360,9 @@ VIEWED = {layout: [(name, what) for name in WRITES for what in SEEN if fits(layo
 @pytest.mark.parametrize("how", HOW)
 def test_view_or_copy_is_decided_by_the_strides_of_the_original(how, layout):
     """After a write, too: a copy that lay in another order would write to what NumPy leaves, or leave what NumPy writes."""
-    for name, what in VIEWED[layout]:
+    for number, (name, what) in enumerate(VIEWED[layout]):
+        if how != "functionalize" and how not in in_turn([way for way in HOW if way != "functionalize"], number, 2):
+            continue
         made = HOW[how](program(name, what), LAYOUTS[layout]())
         given, wanted = LAYOUTS[layout](), LAYOUTS[layout]()
         found, expected = made(given), program(name, what)(wanted)
