@@ -145,7 +145,7 @@ class Case(NamedTuple):
         rule = self.rule(key)
         if isinstance(rule, Pullbacks):
             rule = next((pullback.function for pullback in rule.by_argument.values()), rule)
-        return where(getattr(rule, "backward", rule))
+        return where(getattr(rule, "backward", None) or getattr(rule, "function", None) or rule)
 
     @property
     def kernel(self) -> str:
@@ -235,3 +235,8 @@ def named_outputs(outputs: list[Any]) -> list[tuple[str, Any]]:
     """Return every array in the outputs with its name: `output 0`, `output 1[2]`."""
     paths = [f"output {i}{path}" for i, x in enumerate(outputs) for path in _paths(x)]
     return list(zip(paths, arrays_in(outputs), strict=True))
+
+
+def another(name: str) -> str:
+    """Return the words for a result that should be the same: `another output 0`, `another value of its argument 'x'`."""
+    return f"another {name}" if name.startswith("output") else f"another value of {name}"

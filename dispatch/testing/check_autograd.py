@@ -5,6 +5,7 @@ output gradients; after a failure the largest derivatives are searched for the w
 More than 350 lines: each comparison, and the words for what it finds.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ MOST_ENTRIES = 4096  # of a Jacobian that is compared entry by entry
 MOST_SECOND = 256  # and of one whose own derivative is
 ELEMENTS, DIRECTIONS = 24, 4  # of a large one: single elements, and random directions
 
+ROUNDS = re.compile(r"numeric -?0\.(\s|$)")  # no change at all
 ALONG = 0.02  # of the tolerance is allowed along a direction in all elements
 
 UNTRACKED = "no argument came tracked; pass dispatch.tensor(a, requires_grad=True) to check gradients"
@@ -154,7 +156,10 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
     """Look at other recordings of the sample, and at other values and sizes."""
     place = case.place(_key(case))
     with quietly():
-        check_recordings(case, findings, f"the backward ({place})", coarse=_coarse(probe))
+        check_recordings(
+            case, findings, f"the backward ({place})", coarse=_coarse(probe), linear=options.gradients == "compare",
+            batched=getattr(case.rule(_key(case)), "batched", False),
+        )  # fmt: skip
     if options.gradients == "compare" and not findings.faults:
         check_along(case, findings, options, steps, backward_along, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults:
@@ -177,7 +182,7 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
 
 def _way_out(found: str) -> str:
     """What to do where the kernel does not change at all, as one that rounds does not."""
-    if "numeric 0." not in found or "got 0," in found:
+    if not ROUNDS.search(found) or "got 0," in found:
         return ""
     return (
         "\nIf the kernel rounds, and the gradient is meant to be that of what it rounds, ask only that it is there: "

@@ -17,11 +17,11 @@ from weakref import ref
 
 import numpy as np
 
-from ..core import share_memory
-from ..errors import AliasError, OutputError
+from ..core import check_data, share_memory
+from ..errors import AliasError, ArgumentError, OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
-from .cases import Case, Options, arrays_in, map_arrays, named_outputs
+from .cases import Case, Options, another, arrays_in, map_arrays, named_outputs
 from .child_process import PATIENCE, Elsewhere, has_fork
 from .closeness import difference
 from .guarded_memory import same_bytes
@@ -41,6 +41,7 @@ from .variants import (
     named,
     numbers,
     other_kinds,
+    others,
     single_precision,
     sizes,
     smaller_integers,
@@ -74,6 +75,7 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     look_elsewhere = _elsewhere(case, orders, risky, options)
     with Watched() as watched:
         first = run(case, written, readonly=False, around=watched.call())
+        given = [x.copy() for _, x in named_outputs(first.outputs)]
         again = run(case, written, readonly=False, other_guards=True, other_filling=True, around=watched.call())
     if first.error is not None:
         look_elsewhere(None)
@@ -84,17 +86,21 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     _overruns(case, findings, first)
     _aliases(case, findings, first)
     _objects(case, findings, first)
+    _classes(case, findings, first)
     findings.runs += 2
     watched.report(case, findings)
     if not random:
         _repeated(case, findings, first, again, written, options)
     for varied in _varied(case, options):
         may, again = _look(varied, findings, options)
+        _late(case, findings, first, given)
         if may == written:
             touched |= {i for i, guard in enumerate(again.guards) if may[i] and guard.changed}
     if not random:
-        _layouts(case, findings, first, written, options)
-        if not findings.faults:  # one cause is said once
+        if not any(fault[0] == "repeat" for fault in findings.faults):  # one cause is said once
+            _layouts(case, findings, first, written, options)
+        if not findings.faults:
+            _promises(case, findings, first, written, options)
             _precision(case, findings, first, written, options)
             _narrow_integers(case, findings, first, written, options)
     if not findings.faults:
@@ -106,6 +112,7 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
         _kept_for_good(case, findings, written)
     _readonly(case, findings, written)
     _undeclared_writes(case._replace(what=" after the call"), findings, first, written)
+    _late(case, findings, first, given)
     look_elsewhere(None if findings.faults else findings)
     for i in set(np.flatnonzero(written)) - touched:
         if not case.op.schema.returns and not _writes(case, written, int(i)):
@@ -215,13 +222,29 @@ def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[
         findings.fault(
             ("write", i),
             f"the {case.kernel} writes to its argument {name}{case.what}, and the schema does not say so. "
-            f"Compute on {_base(name)}.copy(), or declare it: mutates_args=({_base(name)!r},).",
+            f"Compute on {_spelled(name)}.copy(), or declare it: mutates_args=({_base(name)!r},).",
             made.error,
         )
 
 
+def _late(case: Case, findings: Findings, first: Run, given: list[Any]) -> None:
+    """Find outputs that changed since the call returned them: a thread still writes, or a later call does."""
+    for (name, x), before in zip(named_outputs(first.outputs), given, strict=True):
+        if isinstance(x, np.ndarray) and not findings.faults and not same_bytes(x, before):
+            findings.fault(
+                ("late", name),
+                f"{name} of the {case.kernel} changes after the call has returned it. Wait for the threads that write to it, "
+                "and return a copy of what later calls write to.",
+            )
+
+
 def _base(label: str) -> str:
     return label.split("'")[1]
+
+
+def _spelled(label: str) -> str:
+    """A label as Python writes it: `xs[2]`, `state.position`."""
+    return label.replace("'", "", 2)
 
 
 def _overruns(case: Case, findings: Findings, made: Run) -> None:
@@ -260,7 +283,8 @@ def _readonly(case: Case, findings: Findings, written: list[bool]) -> None:
                     ("read-only", i),
                     f"the {case.kernel} refuses a read-only array for {name} and writes nothing to it: "
                     f"{type(made.error).__name__}: {made.error}\n"
-                    "Take it const (`const double[:]` in Cython), for values on the tape are read-only.",
+                    "Copy it before a change in place, or take it const (`const double[:]` in Cython): values on the tape are "
+                    "read-only.",
                     made.error,
                 )
 
@@ -300,6 +324,21 @@ def _aliases(case: Case, findings: Findings, made: Run) -> None:
                 f"{name} of the {case.kernel} is declared to be the argument it writes to{case.what}, and is another "
                 "array. "
                 "Return the argument itself.",
+            )
+
+
+def _classes(case: Case, findings: Findings, made: Run) -> None:
+    """Find arrays of a class that has more than its data, made of arrays that have none: a matrix, a masked array."""
+    for name, out in named_outputs(made.outputs):
+        try:
+            check_data(out)
+        except ArgumentError:
+            cls = type(out)
+            findings.fault(
+                ("class", name),
+                f"{name} of the {case.kernel} is a {cls.__module__}.{cls.__qualname__}: a plain call hands it on, and "
+                "gradients, batches, shapes and graphs are of the data alone. Return np.asarray(result), and what the class "
+                "has beside it, a mask say, as another output.",
             )
 
 
@@ -497,8 +536,8 @@ def _why(case: Case, first: Run, written: list[bool], name: str, options: Option
 
     if differs() or differs():  # every second call may be another one
         expected = results(case, run(case, written, readonly=False, other_guards=True), written)
-        # it reads past what stands beside them, unless zeros there end it
-        return "" if any(differs(guards=True) for _ in range(3)) else beside
+        # it reads past what stands beside them, unless zeros there end it; what it keeps may have settled meanwhile
+        return "" if any(differs(guards=True) for _ in range(3)) or not differs() else beside
     if differs(filling=True):
         return (
             f"{name} of the {case.kernel} depends on memory that nobody has written. Begin with np.zeros(shape) in place of "
@@ -525,7 +564,7 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], op
             if found := difference(_native(y), _native(x), rtol=options.rtol, atol=options.atol):
                 findings.fault(
                     ("layout", name),
-                    f"the {case.kernel} gives another {name} for the same values {what}: {_first_line(found)} "
+                    f"the {case.kernel} gives {another(name)} for the same values {what}: {_first_line(found)} "
                     "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first.",
                 )
 
@@ -550,9 +589,52 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
             if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not _about(y, x, options, least):
                 findings.fault(
                     ("precision", name),
-                    f"the {case.kernel} gives another {name} for the same values {what}: it may take float32 for float64. "
+                    f"the {case.kernel} gives {another(name)} for the same values {what}: it may take float32 for float64. "
                     "Say which dtype it takes, NDArray[np.float64], or convert: np.asarray(x, np.float64).",
                 )
+
+
+def _promises(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
+    """Hold results to what tags say of them: `Tag.pointwise`, by which Dask cuts arrays, and `Tag.metadata`."""
+    if Tag.pointwise in case.op.tags:
+        arrays = [x.copy(order="K") for x in case.arrays]
+        places = [np.zeros(x.shape, np.bool_) for x in arrays]
+        for x, moved in zip(arrays, places, strict=True):
+            if x.size > 1:
+                moved.flat[-1] = x.flat[-1] != x.flat[0]
+                x.flat[-1] = x.flat[0]
+        findings.runs += 1
+        other = run(case.with_args(case.with_arrays(arrays)), written, readonly=False)
+        for (name, x), (_, y) in zip(results(case, first, written), results(case, other, written), strict=False):
+            if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)) or (arrays and _spread(x, y, places, options)):
+                findings.fault(
+                    ("pointwise", name),
+                    f"{case.name} is tagged pointwise, and {name} of the {case.kernel} is not: an element of it depends on "
+                    "other elements of an argument than the one in its place, or it has another shape than the arguments have "
+                    "together. Leave out Tag.pointwise, by which Dask and xarray cut arrays into pieces.",
+                )
+    if Tag.metadata in case.op.tags and case.args and (kept := arrays_in(case.args[0])):
+        count = len(kept)
+        other = run(case.with_args(others(case.args, range(count, len(case.arrays)))), written, readonly=False)
+        findings.runs += 1
+        for (name, x), (_, y) in zip(results(case, first, written), results(case, other, written), strict=False):
+            if difference(y, x, rtol=options.rtol, atol=options.atol):
+                findings.fault(
+                    ("metadata", name),
+                    f"{case.name} is tagged metadata, and {name} of the {case.kernel} depends on elements of "
+                    f"'{case.op.arguments.names[0]}'. Leave out Tag.metadata, by which a compiled function computes it once.",
+                )
+
+
+def _spread(x: Any, y: Any, places: list[Any], options: Options) -> bool:
+    """Whether results of arguments that differ in some places differ in others, or have another shape than the arguments."""
+    try:
+        moved = np.logical_or.reduce(np.broadcast_arrays(*places))
+    except ValueError:  # they have no shape together
+        return True
+    if x.shape != moved.shape or y.shape != moved.shape:
+        return True
+    return difference(y[~moved], x[~moved], rtol=options.rtol, atol=options.atol) is not None
 
 
 def _narrow_integers(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
@@ -583,7 +665,7 @@ def _narrow_integers(case: Case, findings: Findings, first: Run, written: list[b
         for name in names:
             findings.fault(
                 ("integers", name),
-                f"the {case.kernel} gives another {name} for the same values as {its}: it may take {its} for {own}. "
+                f"the {case.kernel} gives {another(name)} for the same values as {its}: it may take {its} for {own}. "
                 f"Say which dtype it takes, NDArray[np.{own}], or convert: np.asarray(x, np.{own}).",
             )
 

@@ -38,6 +38,7 @@ STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with step
 Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
 Along = Callable[[Probe, Move, list[Array]], list[tuple[Move, float]]]
 
+FACTORS = -1024.0, 2.0**-10  # of what comes in, exact: beyond what a backward clips at
 STEP = 1e-4  # to either side, for a kink
 OVERFLOW = 1000.0  # of which an exponential is infinite, and few other functions
 PATIENCE = 1  # seconds for kernels on such values
@@ -317,8 +318,10 @@ def _given_along(probe: Probe, move: Move, weights: list[Array]) -> list[tuple[M
 # -- other recordings of the same call -------------------------------------------------------------------------------------
 
 
-def check_recordings(case: Case, findings: Findings, rule: str, *, coarse: bool) -> None:
-    """Compare the gradients at the sample with those of other recordings, all of which should be the same."""
+def check_recordings(
+    case: Case, findings: Findings, rule: str, *, coarse: bool, linear: bool, batched: bool
+) -> None:
+    """Compare the gradients at the sample with those of other recordings and other pulls, all of which should be the same."""
     probe, random = probe_of(case), np.random.default_rng(2)
     plain = [x.copy(order="K") for x in probe.arrays]
     base = _recorded(probe, plain)
@@ -340,6 +343,8 @@ def check_recordings(case: Case, findings: Findings, rule: str, *, coarse: bool)
             if not np.allclose(x, y, rtol=near, atol=near * float(np.abs(y).max(initial=0.0)), equal_nan=True):
                 findings.fault(key, f"{rule} gives another gradient of {probe.labels[place]} {said}.{ADVICE[key]}")
 
+    for key, said, pull in _other_pulls(base, seeds, linear=linear, batched=batched):
+        compare(key, said, pull)
     _between(probe, case, random)
     compare("between", "after a call with other values has been recorded", lambda: base.pull(seeds))
     if len(probe.places) > 1:
@@ -367,11 +372,26 @@ def check_recordings(case: Case, findings: Findings, rule: str, *, coarse: bool)
 
 
 ADVICE = {
+    "linear": " A backward is linear in what comes in. Clip or test gradients outside of the operator.",
+    "batched": " A backward with batched=True has several along the first axis, which are not to be mixed.",
     "between": " It keeps something outside its ctx, which the next call replaces: save it with ctx.save_for_backward(...).",
     "alone": " It looks at ctx.needs_input_grad, whose places are those of the arguments, or counts on what others saved.",
     "strides": " It reads memory without looking at strides: np.ascontiguousarray(x) first.",
     "incoming": " It reads memory without looking at strides: np.ascontiguousarray(g) first.",
 }
+
+
+def _other_pulls(
+    base: Recording, seeds: list[Array], *, linear: bool, batched: bool
+) -> Iterator[tuple[str, str, Callable[[], list[Array]]]]:
+    """Yield the key, the words and the pull of gradients that should be those of `seeds`."""
+    for factor in FACTORS if linear and not any(x.dtype == np.float16 for x in seeds) else ():
+        times = [np.asarray(x * x.dtype.type(factor)) for x in seeds]
+        said = f"in proportion where {factor:g} times the same comes in"
+        yield "linear", said, lambda times=times, factor=factor: [g / factor for g in base.pull(times)]  # type: ignore[misc]
+    if batched:
+        stacks = [np.stack([x[::-1] if x.ndim else x, x, -x]) for x in seeds]
+        yield "batched", "where three gradients come in at once", lambda: base.pull_together(stacks)[1]
 
 
 def _between(probe: Probe, case: Case, random: "np.random.Generator") -> None:

@@ -12,6 +12,10 @@ ALIGNMENT = 64  # a cache line: kernels choose their loops by no more than this
 MOST_GUARD = 1 << 20  # bytes on either side of a copy; a stray write that goes farther is found by the allocator
 
 
+class _Memory(np.ndarray[Any, Any]):
+    """Bytes that own arrays; NumPy would make bytes of its own class the base of every view of a view."""
+
+
 class Guarded:
     """A copy of an array with the same strides, byte order and alignment, between two guards.
 
@@ -65,16 +69,26 @@ def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     guard = min(a.nbytes, MOST_GUARD) + ALIGNMENT
     size = guard + before + after + guard + ALIGNMENT
     pattern = np.frombuffer(a.tobytes(), np.uint8)
-    buffer = np.empty(size, np.uint8)
+    buffer = _Memory(size, np.uint8)
     start = guard + before
     start += (_address(a) - _address(buffer) - start) % ALIGNMENT
     # of other strides, one element late: a kernel that takes no strides would read the right values from the first on
     late = 0 if a.flags.c_contiguous else a.itemsize
     buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start + late)
-    array: Array = np.ndarray(a.shape, a.dtype, buffer, start, a.strides)
+    array = _within(buffer, a, start)
     with np.errstate(all="ignore"):
         array[...] = a
-    return array, buffer, start
+    return array, np.asarray(buffer), start
+
+
+def _within(memory: Any, a: Array, start: int) -> Array:
+    """Return an array like `a` in memory, whose base has no more elements than it reaches over.
+
+    SciPy's sparse matrices copy what is a small part of its base, so that writes to it would not be seen.
+    """
+    before, after = _bounds(a)
+    base: Array = np.ndarray((-(-(before + after) // a.itemsize),), a.dtype, memory, start - before)
+    return np.ndarray(a.shape, a.dtype, base, before, a.strides)
 
 
 def on_read_only_pages(a: Array) -> Array:
@@ -89,7 +103,7 @@ def on_read_only_pages(a: Array) -> Array:
     with TemporaryFile() as file:
         file.write(bytes(ahead) + buffer.tobytes())
         file.flush()
-        return np.ndarray(a.shape, a.dtype, mmap(file.fileno(), 0, access=ACCESS_READ), ahead + start, a.strides)
+        return _within(mmap(file.fileno(), 0, access=ACCESS_READ), a, ahead + start)
 
 
 def _own_bytes(array: Array, buffer: Array, start: int) -> Array:

@@ -5,46 +5,91 @@ import gc
 import locale
 import os
 import random
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from ..schema.tags import Tag
-from .cases import Case, Options
+from .cases import Case, Options, another
 from .closeness import difference
 from .kernel_runs import results, run
 from .report import Findings
-from .variants import halved, last_changed, others, sizes
+from .variants import flags, halved, last_changed, numbers, others, sizes
 
 GENERATORS: tuple[tuple[str, Any], ...] = (
     ("NumPy's global generator", lambda: np.random.mtrand),
     ("the generator of the module random", lambda: random),
 )
+MOST_OF_NUMBERS = 4  # calls with another number: each is one more in the copy, and two late
+HALF, LEAST = 2.0**-53, 2.0**-1074  # half of what 1 is known by, and the least number there is
+STREAMS = 0, 1, 2
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGFPE") if hasattr(signal, name))
+
+
+def _environment() -> dict[Any, Any]:
+    return dict(getattr(os.environ, "_data", os.environ))  # as bytes: to decode them takes 0.1 ms, at every call
+
+
+def _streams() -> list[Any]:
+    """What Python reads and prints by, and what stands behind the numbers that every library does."""
+    found: list[Any] = [sys.stdin, sys.stdout, sys.stderr]
+    for number in STREAMS:
+        try:
+            status = os.fstat(number)
+        except OSError:  # it is closed
+            continue
+        found.append((number, status.st_dev, status.st_ino))
+    return found
+
+
+def _rounding() -> tuple[float, ...]:
+    """Sums that differ by the way of rounding, and a product that is 0 where the processor has no numbers below 1e-308."""
+    return 1.0 + HALF, -1.0 - HALF, 1.0 + 3.0 * HALF, LEAST * 1.0
+
+
+def _log_levels() -> Any:
+    logging = sys.modules.get("logging")
+    return logging and (logging.root.level, logging.root.manager.disable)
+
+
 FILTERS = "the filters of warnings"
 PATH = "where modules are looked for"
 ONCE = (FILTERS, PATH)  # the first call may change them, by what it imports
-SETTINGS: tuple[tuple[str, Callable[[], Any]], ...] = (
-    ("how NumPy treats floating-point errors", np.geterr),
-    ("how NumPy prints", lambda: {**np.get_printoptions(), "formatter": None}),
-    ("the working directory", os.getcwd),
-    ("the environment", lambda: dict(os.environ)),
-    (FILTERS, lambda: list(warnings.filters)),
-    (PATH, lambda: list(sys.path)),
-    ("the precision of the module decimal", lambda: (decimal.getcontext().prec, decimal.getcontext().rounding)),
-    ("the garbage collector", lambda: (gc.isenabled(), gc.get_threshold())),
-    ("the recursion limit", sys.getrecursionlimit),
-    ("the locale", lambda: locale.setlocale(locale.LC_ALL)),
+Setting = tuple[str, Callable[[], Any], str]
+SETTINGS: tuple[Setting, ...] = (
+    ("how NumPy treats floating-point errors", np.geterr, "Write `with np.errstate(...)`."),
+    ("how NumPy prints", lambda: {**np.get_printoptions(), "formatter": None}, "Write `with np.printoptions(...)`."),
+    ("the working directory", os.getcwd, "Name files by their whole path, or write `with contextlib.chdir(...)`."),
+    ("the environment", _environment, "Put it back in `finally`, or give it to a program alone: env=."),
+    (FILTERS, lambda: list(warnings.filters), "Write `with warnings.catch_warnings()`."),
+    (PATH, lambda: list(sys.path), "Put it back in `finally`."),
+    (
+        "the precision of the module decimal", lambda: (decimal.getcontext().prec, decimal.getcontext().rounding),
+        "Write `with decimal.localcontext()`.",
+    ),
+    ("the garbage collector", lambda: (gc.isenabled(), gc.get_threshold()), "Put it back in `finally`."),
+    ("the recursion limit", sys.getrecursionlimit, "Put it back in `finally`."),
+    ("the locale", lambda: locale.setlocale(locale.LC_ALL), "Put it back in `finally`."),
+    ("how the processor rounds", _rounding, "Put it back, by fesetround() or fesetenv()."),
+    ("which messages the module logging lets through", _log_levels, "Set the level of a logger of your own, and not of all."),
 )
+SLOWER: tuple[Setting, ...] = (  # to be read, and so at two calls alone
+    ("where the process reads and prints", _streams, "Write `with contextlib.redirect_stdout(...)`, or os.dup2() it back."),
+    ("what a signal does", lambda: [signal.getsignal(number) for number in SIGNALS], "Put the handler back in `finally`."),
+)  # fmt: skip
 
 
 class Changes:
     """Tells which settings of the process are changed by calls, each in a block of `call()`."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: tuple[Setting, ...] = SETTINGS) -> None:
+        self.settings = settings
         self.changed: list[str] = []
         self._imported: set[str] = set()
 
@@ -53,22 +98,22 @@ class Changes:
         """Look at the process before and after a call."""
         with np.errstate(all="warn"), warnings.catch_warnings(record=True):  # what a kernel turns off is on
             warnings.simplefilter("default")
-            before = [read() for _, read in SETTINGS]
+            before = [read() for _, read, _ in self.settings]
             try:
                 yield
             finally:
-                found = [name for (name, read), old in zip(SETTINGS, before, strict=True) if read() != old]
+                found = [name for (name, read, _), old in zip(self.settings, before, strict=True) if read() != old]
                 first = {name for name in found if name in ONCE and name not in self._imported}
                 self._imported |= first
                 self.changed += [name for name in found if name not in first and name not in self.changed]
 
     def report(self, case: Case, findings: Findings) -> None:
         """Record what was found."""
+        advice = {name: said for name, _, said in self.settings}
         for name in self.changed:
             findings.fault(
                 ("setting", name),
-                f"the {case.kernel} leaves {name} changed{case.what}, for everybody in the process. Put it back: "
-                "`with np.errstate(...)`, `with np.printoptions(...)`, `with warnings.catch_warnings()`, or try and finally.",
+                f"the {case.kernel} leaves {name} changed{case.what}, for everybody in the process. {advice[name]}",
             )
 
 
@@ -80,7 +125,7 @@ class Watched:
     """
 
     def __enter__(self) -> "Watched":
-        self._changes = Changes()
+        self._changes = Changes(SETTINGS + SLOWER)
         self._generators = [(name, find()) for name, find in GENERATORS]
         self._kept = [_state(generator) for _, generator in self._generators]
         for _, generator in self._generators:
@@ -119,6 +164,13 @@ class Watched:
             )
 
 
+def _of_other_numbers(case: Case, options: Options) -> Iterator[Case]:
+    """Yield the case with another choice, flag or number, each alone."""
+    yield from case.branches(options.fixed)
+    for what, args in (*flags(case.args), *numbers(case.args, case.op.arguments.names, options.fixed)):
+        yield case.with_args(args, what)
+
+
 def _state(generator: Any) -> Any:
     return (generator.get_state if hasattr(generator, "get_state") else generator.getstate)()
 
@@ -140,16 +192,19 @@ class Orders:
         if Tag.random in case.op.tags:
             return
         kept, integers = case.places(options.fixed), case.integers
-        # in the child the sample is first, in the copy another size: what is made for the first call shows
-        for what, args in [*list(sizes(case.args, kept, only_longer=bool(integers)))[:1], ("", case.args)]:
-            other = others(args, kept | integers)
-            self._late += [case.with_args(x, f" on the sample {what}" if what else "") for x in (args, other)]
+
+        def add(args: Any, other: Any, what: str = "") -> None:
+            self._late += [case.with_args(x, what) for x in (args, other)]
             self.early.append(case.with_args(other)._replace(say=None))
+
+        # in the child the sample is first, in the copy another size: what is made for the first call shows
+        for what, args in islice(sizes(case.args, kept, only_longer=bool(integers)), 1):
+            add(args, others(args, kept | integers), f" on the sample {what}")
+        for other in islice(_of_other_numbers(case, options), MOST_OF_NUMBERS):  # by which results have to be kept too
+            add(case.args, halved(other.args, other.places(options.fixed) | other.integers))
         # a kernel may keep results by less than all elements, and refuse values that are in another order
-        for change in (last_changed, halved):
-            changed = case.with_args(change(case.args, kept | integers))
-            self._late += [case, changed]
-            self.early.append(changed._replace(say=None))
+        for change in (others, last_changed, halved):
+            add(case.args, change(case.args, kept | integers))
 
     def calls(self) -> Iterator[list[tuple[str, Any]]]:
         """Yield the results of each early call."""
@@ -167,6 +222,6 @@ class Orders:
                 if difference(x, y, rtol=self.options.rtol, atol=self.options.atol):
                     findings.fault(
                         ("order", name),
-                        f"the {self.case.kernel} gives another {name} for the same arguments after a call with others: it "
+                        f"the {self.case.kernel} gives {another(name)} for the same arguments after a call with others: it "
                         "keeps something from call to call. Compute it from the arguments, or keep it by all it depends on.",
                     )

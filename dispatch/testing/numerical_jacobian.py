@@ -18,6 +18,7 @@ from ..dispatcher.printing import describe_value
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import ArgumentError, GradcheckError, check_function
 from ..layers.autograd import TrackedTensor, run_backward, track
+from ..layers.vmap import vmap
 from .cases import arrays_in, labels_of, put_arrays
 
 Array = np.ndarray[Any, Any]
@@ -180,6 +181,15 @@ class Recording(NamedTuple):
         seeded = [(x, c) for (_, x), c in zip(self.outputs, cotangents, strict=True) if c.any()]
         return [as_reals(np.asarray(grad)) for grad in gradients(seeded, self.leaves, create_graph=False)]
 
+    def pull_together(self, cotangents: list[Array]) -> list[list[Array]]:
+        """Return what `pull` does for each of several gradients of the outputs, stacked along a first axis, by one backward."""
+
+        def pull(*items: Any) -> Any:
+            return gradients([(x, c) for (_, x), c in zip(self.outputs, items, strict=True)], self.leaves, create_graph=False)
+
+        found = vmap(pull)(*cotangents)
+        return [[as_reals(np.asarray(grad[i])) for grad in found] for i in range(len(cotangents[0]))]
+
     def row(self, k: int) -> Array:
         """Return the derivatives of the real component `k` of all outputs with respect to all inputs, as one vector."""
         cotangents = []
@@ -293,7 +303,8 @@ def _hint(recording: Recording, got: Array, numeric: Array, bad: Array, k: int) 
     with np.errstate(all="ignore"):
         ratio = got[bad] / numeric[bad]
     large = np.abs(numeric[bad]) > 1e-4
-    if large.any() and np.allclose(ratio[large], ratio[large][0], rtol=1e-3) and np.isfinite(ratio[large][0]):
+    others = np.abs(got[bad][~large]).max(initial=0.0) > 1e-3  # which no factor makes of what is 0
+    if large.any() and not others and np.allclose(ratio[large], ratio[large][0], rtol=1e-3) and np.isfinite(ratio[large][0]):
         factor = ratio[large][0]
         return (
             " All have the wrong sign."

@@ -64,19 +64,21 @@ def opcheck(
 
     - `test_schema`: the kernel writes only where the schema says, for a moment too, and not beside an array in memory; its
       outputs share no memory with arguments or each other; its results are the same in a second call, after other calls, for
-      every layout of the arguments, with an input as its out argument, and whatever is in memory that nobody has written. It
-      keeps no memory, no arguments and no open files of all calls, and leaves the process as it was. Long arrays, and those
-      that lie in pages nobody may write to, are for a copy of the child process.
+      every layout of the arguments, with an input as its out argument, and whatever is in memory that nobody has written. They
+      stay as they are, and hold what `Tag.pointwise` and `Tag.metadata` promise. It keeps no memory, no arguments and no open
+      files of all calls, and leaves the process as it was. Long arrays, and those that lie in pages nobody may write to, are
+      for a copy of the child process.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
       for other layouts, sizes, numbers of arrays and precisions that the kernel accepts.
     - `test_aot_dispatch_dynamic`: a trace with symbolic sizes computes what the operator does, and its gradient.
-    - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are, and stays as it is.
+    - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are, and stays as it is; each item
+      has a draw of its own where the operator is random.
     - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
       the kernel has a kink at the sample, every slope between those of its two sides is right. So do they for other values
-      and sizes that the kernel accepts, by arrays that the sample does not track where the backward gives any, and they are
-      the same for other strides and with each argument tracked alone. None has gone through single precision, or overflows
-      where the output does not.
+      and sizes that the kernel accepts, by arrays that the sample does not track where the backward gives any. They are the
+      same for other strides and with each argument tracked alone, and grow as what comes in does. None has gone through
+      single precision, or overflows where the output does not.
     - `test_jvp`: the operator's own jvp rule agrees with finite differences, for one tangent and for all at once.
 
     Parameters

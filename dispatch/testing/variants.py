@@ -66,7 +66,8 @@ def layouts(args: Arguments) -> Variants:
         yield "in C order", _each(lambda x: x.copy(order="C"), args)
     if any(x.ndim for x in arrays):
         yield "with reversed strides", _each(_reversed, args)
-        yield "with steps", _each(_stepped, args)
+        steps = count(2)  # others for each array: a kernel may take one's for another's
+        yield "with steps", _each(lambda x: _stepped(x, next(steps)), args)
     if any(x.ndim > 1 for x in arrays):
         yield "as part of longer rows", _each(_in_longer_rows, args)
     if any(x.flags.writeable for x in arrays):
@@ -114,6 +115,27 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
         yield "with nan alone", _each(_on_floats(lambda x: np.full(x.shape, np.nan)), args, kept)
     if any(x.dtype.kind == "b" for x in arrays):
         yield "with True alone", _each(lambda x: np.ones_like(x) if x.dtype.kind == "b" else x, args, kept)
+    yield from flags(args)
+
+
+def flags(args: Arguments) -> Variants:
+    """Yield the other value of each bool among the plain arguments.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> list(flags((2.0, True)))
+    [('with the other value of 1', (2.0, False))]
+    """
     for i, x in enumerate(args):
         if isinstance(x, (bool, np.bool_)):
             yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])
@@ -238,6 +260,7 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
     for i in fixed:
         if check_int(i, "sizes: fixed, the place of an array,") >= len(arrays):
             raise ArgumentError(f"sizes: fixed has {i}, and the arguments have {len(arrays)} arrays. Places begin at 0.")
+    fixed = {*fixed, *_beside_lists(args)}
     stay = {n for i in fixed for n in arrays[i].shape}
     lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
     for what, change in islice(_resizings(arrays, lengths, fixed, only_longer=only_longer), MOST_SIZES):
@@ -269,12 +292,20 @@ def longer(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     [('with length 67 for 2', (67, 3)), ('with length 67 for 3', (2, 67)),
      ('with length 1031 for 2', (1031, 3)), ('with length 1031 for 3', (2, 1031))]
     """
-    arrays = arrays_in(args)
+    arrays, fixed = arrays_in(args), {*fixed, *_beside_lists(args)}
     stay = {n for i in fixed for n in arrays[i].shape}
     lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
     for length, n in product((LARGE, LONG), lengths):
         if n < length and sum(x.size * (length / n) ** x.shape.count(n) for x in arrays) <= MOST_OF_LONG:
             yield f"with length {length} for {n}", _each(_lengthened(n, length), args, fixed)
+
+
+def _beside_lists(args: Arguments) -> set[int]:
+    """The places of vectors with one element for each array of a list: weights of these, say."""
+    counts = {len(x) for x in args if type(x) in (list, tuple) and x and all(map(is_array, x))}
+    places = count()
+    found = [(next(places), is_array(x), y) for x in args for y in arrays_in(x)]
+    return {place for place, alone, y in found if alone and y.ndim == 1 and y.size in counts}
 
 
 def _lengthened(n: int, length: int) -> Callable[[Array], Array]:
@@ -456,7 +487,7 @@ def zeros_and_ones(args: Arguments) -> Arguments:
 
 
 def other_kinds(args: Arguments) -> Variants:
-    """Yield the arguments as complex numbers and as integers, where all arrays are of floats.
+    """Yield the arguments as complex numbers and as integers, where all arrays are of floats; complex ones as real numbers.
 
     Parameters
     ----------
@@ -478,6 +509,8 @@ def other_kinds(args: Arguments) -> Variants:
         with np.errstate(all="ignore"):
             yield COMPLEX, _each(lambda x: np.asarray(x + 0.5j * x), args)
             yield "as integers", _each(lambda x: np.asarray(np.rint(np.nan_to_num(x)), np.int64), args)
+    elif any(x.dtype.kind == "c" for x in arrays):
+        yield "as real numbers", _each(lambda x: x.real.copy(order="K"), args)
 
 
 def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, same_length: bool = False) -> Variants:
@@ -565,10 +598,10 @@ def _reversed(x: Array) -> Array:
     return np.ascontiguousarray(x[flip]).reshape(x.shape)[flip]
 
 
-def _stepped(x: Array) -> Array:
+def _stepped(x: Array, step: int) -> Array:
     if not x.ndim:
         return x.copy()
-    made = np.repeat(x, 2, axis=-1)[..., ::2]
+    made = np.repeat(x, step, axis=-1)[..., ::step]
     made[...] = x
     return made
 

@@ -110,6 +110,24 @@ def test_a_wrong_gradient_is_caught(backward, found):
     )
 
 
+def test_a_factor_is_said_of_all_that_differ_or_of_none_and_rounding_only_where_nothing_changes():
+    transposed = with_gradient(lambda g, x: np.cumsum(g), lambda x: np.cumsum(x))
+    said = fault(transposed, (tracked(A[0]),), "test_gradients")
+    assert "times what" not in said
+    assert said.endswith("ask only that it is there: opcheck(..., gradients=\"exist\").")
+    halved = with_gradient(lambda g, x: g, lambda x: x * 0.5)
+    assert fault(halved, (tracked(A),), "test_gradients").endswith("got 1, numeric 0.5. All of these are 2 times what they should be.")
+
+
+def test_a_derivative_of_another_form_is_named_by_where_its_function_is_written():
+    def slope(x):
+        return x
+
+    op = define(lambda x: x**2, "(Tensor x) -> Tensor")
+    op.register_autograd(elementwise=slope)
+    assert f"of the gradient by {where(slope)} of the kernel" in fault(op, (tracked(A),), "test_gradients")
+
+
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 def test_single_precision_is_checked_with_its_own_tolerance(dtype):
     right = with_gradient(lambda g, x: g * np.conjugate(2 * x))

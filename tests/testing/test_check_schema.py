@@ -83,7 +83,7 @@ def test_an_undeclared_write_into_a_list_is_caught_and_the_item_named():
 
     op = define(kernel, "(Tensor?[] xs) -> Tensor")
     said = fault(op, ([A, A + 1, None],), "test_schema")
-    assert "writes to its argument 'xs'[1], and the schema does not say so. Compute on xs.copy()" in said
+    assert "writes to its argument 'xs'[1], and the schema does not say so. Compute on xs[1].copy()" in said
 
 
 def test_a_write_that_leaves_everything_as_it_was_is_caught_by_the_read_only_flag():
@@ -95,7 +95,7 @@ def test_a_write_that_leaves_everything_as_it_was_is_caught_by_the_read_only_fla
     assert fault(op, (A,), "test_schema") == (
         f"{op.name}: the kernel {where(kernel)} refuses a read-only array for 'x' and writes nothing to it: "
         "ValueError: assignment destination is read-only\n"
-        "Take it const (`const double[:]` in Cython), for values on the tape are read-only."
+        "Copy it before a change in place, or take it const (`const double[:]` in Cython): values on the tape are read-only."
     )
 
 
@@ -601,3 +601,17 @@ def test_files_that_every_call_leaves_open_are_told_in_a_child_and_one_that_is_k
 def test_floats_are_tried_as_integers_which_a_kernel_may_hand_back():
     said = fault(define(lambda x: x.astype(np.int64, copy=False)), (np.ones(3),), "test_schema")
     assert "That is so as integers (x: int64[3])." in said
+
+
+def test_what_is_kept_from_the_call_before_and_settles_is_not_taken_for_memory_beside_the_arguments():
+    last = [0.0]
+
+    def kernel(x):
+        out = x + 1e-3 * last[0]
+        last[0] = float(x.sum())
+        return out
+
+    assert brief(fault(define(kernel), (A,), "test_schema")).endswith(
+        "two calls of KERNEL on equal arguments differ in output 0. Take what it depends on as an argument, or say that it is random: "
+        "tags=(Tag.random,)."
+    )

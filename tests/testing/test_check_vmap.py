@@ -1,7 +1,10 @@
 """A vmap rule that differs from a loop is caught, wherever the mapped axes are."""
 
+import ctypes
+import itertools
+
 import numpy as np
-from planted import A, B, brief_fault, define
+from planted import A, B, brief_fault, define, fault
 
 from dispatch import DispatchKey, Tag
 from dispatch.testing import opcheck
@@ -149,7 +152,7 @@ def test_a_writing_rule_is_held_to_what_it_writes():
     schema = "(Tensor x, Tensor(a!) out) -> ()"
     opcheck(with_vmap(right, kernel, schema, mutates_args=("out",)), (B, B), test_utils="test_vmap")
     said = vmap_fault(with_vmap(wrong, kernel, schema, mutates_args=("out",)), (B, B))
-    assert "gives another its argument 'out' than KERNEL item by item" in said
+    assert "gives another value of its argument 'out' than KERNEL item by item" in said
 
 
 def test_the_callers_arrays_are_left_alone():
@@ -161,13 +164,25 @@ def test_the_callers_arrays_are_left_alone():
     assert x.flags.writeable
 
 
+def test_what_a_loop_finds_is_laid_to_the_kernel_and_what_differs_from_call_to_call_is_left_to_another_check():
+    def by_address(x):
+        return np.frombuffer((ctypes.c_char * x.nbytes).from_address(x.ctypes.data), x.dtype).reshape(x.shape) * 2.0
+
+    said = fault(define(by_address), (A,), "test_vmap")
+    assert said.endswith("The loop gives the kernel views of the batch, whose strides it does not look at, see test_schema.")
+    calls = itertools.count()
+    report = opcheck(define(lambda x: x * next(calls)), (A,), test_utils="test_vmap", raise_exception=False)
+    assert report["test_vmap"] == "SKIPPED: equal calls of the kernel differ, see test_schema"
+
+
 def test_random_operators_are_held_to_shapes_and_dtypes_only():
     def kernel(x):
         return x * np.random.default_rng().uniform()
 
-    right = with_vmap(
-        lambda info, in_dims, x: (x * 1.0, in_dims[0]), kernel, "(Tensor x) -> Tensor", tags=(Tag.random,)
-    )
+    def rule(info, in_dims, x):
+        return np.moveaxis(x, in_dims[0], 0) * np.random.default_rng().uniform(size=(info.batch_size, 1)), 0
+
+    right = with_vmap(rule, kernel, "(Tensor x) -> Tensor", tags=(Tag.random,))
     assert opcheck(right, (B,), test_utils="test_vmap")["test_vmap"] == "SUCCESS"
     wrong = with_vmap(
         lambda info, in_dims, x: (x.astype("f4"), in_dims[0]), kernel, "(Tensor x) -> Tensor", tags=(Tag.random,)

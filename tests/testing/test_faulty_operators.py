@@ -3,14 +3,15 @@
 import faulty_operators
 import faulty_operators_of_c as of_c
 import faulty_operators_of_libraries as of_libraries
+import faulty_operators_of_promises as of_promises
 import faulty_operators_of_science as of_science
 import faulty_operators_of_scipy as of_scipy
 import pytest
 
 from dispatch.testing import child_process, opcheck
 
-TABLE = [*faulty_operators.TABLE, *of_science.TABLE, *of_libraries.TABLE, *of_scipy.TABLE, *of_c.TABLE]
-DANGEROUS = [*faulty_operators.DANGEROUS, *of_science.DANGEROUS, *of_libraries.DANGEROUS, *of_scipy.STATEFUL, *of_c.STATEFUL]
+TABLE = [*faulty_operators.TABLE, *of_science.TABLE, *of_libraries.TABLE, *of_scipy.TABLE, *of_c.TABLE, *of_promises.TABLE]
+DANGEROUS = [*faulty_operators.DANGEROUS, *of_science.DANGEROUS, *of_libraries.DANGEROUS, *of_scipy.STATEFUL, *of_c.STATEFUL, *of_promises.STATEFUL]
 STATEFUL = (  # found by another order of calls, in a child process, or left changed in the process
     "remembers_results_by_shape", "scales_by_what_it_met_first", "starts_from_the_last_solution", "changes_the_folder",
     "sets_the_number_of_threads_for_everybody", "turns_the_garbage_collector_off", "changes_how_numbers_are_printed",
@@ -33,6 +34,7 @@ def named(table):
 def test_the_check_that_should_find_a_mistake_does(faulty):
     report = checked(faulty, wrong=True, isolate=False, test_utils=faulty.check)
     assert faulty.check in report.failures, report
+    assert of_promises.SAID.get(faulty.name, "") in str(report[faulty.check])
 
 
 @named(HERE)
@@ -46,6 +48,7 @@ def test_what_may_end_the_process_is_found_in_a_child(faulty, monkeypatch):
     monkeypatch.setattr(child_process, "MOST_MEMORY", 1 << 28)
     report = checked(faulty, wrong=True)
     assert faulty.check in report.failures, report
+    assert of_promises.SAID.get(faulty.name, "") in str(report[faulty.check])
     report = checked(faulty, wrong=False)
     assert not report.failures, report
 

@@ -1,10 +1,14 @@
 """What a kernel keeps between calls, or changes for everybody, is told; what it puts back is not, and nothing is left changed."""
 
+import ctypes
 import decimal
 import gc
 import locale
+import logging
 import os
+import platform
 import random
+import signal
 import sys
 import warnings
 
@@ -16,18 +20,37 @@ from dispatch import DispatchKey
 from dispatch.core.source import where
 from dispatch.testing import opcheck
 
+ROUND_UP = 0x400000 if platform.machine() in ("aarch64", "arm64") else 0x800  # FE_UPWARD
+BACK = "Put it back in `finally`."
 CHANGES = {
-    "how NumPy treats floating-point errors": lambda: np.seterr(divide="ignore"),
-    "how NumPy prints": lambda: np.set_printoptions(precision=3),
-    "the working directory": lambda: os.chdir("/"),
-    "the environment": lambda: os.environ.update(PLANTED_BY_A_KERNEL="1"),
-    "the filters of warnings": lambda: warnings.simplefilter("ignore"),
-    "the garbage collector": gc.disable,
-    "the recursion limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
-    "the precision of the module decimal": lambda: setattr(decimal.getcontext(), "prec", decimal.getcontext().prec + 1),
-    "where modules are looked for": lambda: sys.path.append("/nowhere"),
-    "the locale": lambda: locale.setlocale(locale.LC_ALL, "C.UTF-8" if locale.setlocale(locale.LC_ALL) == "C" else "C"),
-}
+    "how NumPy treats floating-point errors": (lambda: np.seterr(divide="ignore"), "Write `with np.errstate(...)`."),
+    "how NumPy prints": (lambda: np.set_printoptions(precision=3), "Write `with np.printoptions(...)`."),
+    "the working directory": (
+        lambda: os.chdir("/"), "Name files by their whole path, or write `with contextlib.chdir(...)`.",
+    ),
+    "the environment": (
+        lambda: os.environ.update(PLANTED_BY_A_KERNEL="1"), "Put it back in `finally`, or give it to a program alone: env=.",
+    ),
+    "the filters of warnings": (lambda: warnings.simplefilter("ignore"), "Write `with warnings.catch_warnings()`."),
+    "the garbage collector": (gc.disable, BACK),
+    "the recursion limit": (lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1), BACK),
+    "the precision of the module decimal": (
+        lambda: setattr(decimal.getcontext(), "prec", decimal.getcontext().prec + 1), "Write `with decimal.localcontext()`.",
+    ),
+    "where modules are looked for": (lambda: sys.path.append("/nowhere"), BACK),
+    "the locale": (lambda: locale.setlocale(locale.LC_ALL, "C.UTF-8" if locale.setlocale(locale.LC_ALL) == "C" else "C"), BACK),
+    "where the process reads and prints": (
+        lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 1),
+        "Write `with contextlib.redirect_stdout(...)`, or os.dup2() it back.",
+    ),
+    "what a signal does": (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), "Put the handler back in `finally`."),
+    "how the processor rounds": (
+        lambda: ctypes.CDLL(None).fesetround(ROUND_UP), "Put it back, by fesetround() or fesetenv().",
+    ),
+    "which messages the module logging lets through": (
+        lambda: logging.disable(logging.ERROR), "Set the level of a logger of your own, and not of all.",
+    ),
+}  # fmt: skip
 SEEDS = {
     "NumPy's global generator": (lambda: np.random.seed(0), np.random.random_sample),  # noqa: NPY002
     "the generator of the module random": (lambda: random.seed(0), random.random),
@@ -40,15 +63,16 @@ def kernel_of(op):
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_changed_for_everybody_is_named(name):
+    change, advice = CHANGES[name]
+
     def kernel(x):
-        CHANGES[name]()
+        change()
         return x * 2.0
 
     op = define(kernel)
     before = np.geterr(), np.get_printoptions(), os.getcwd(), dict(os.environ)
     assert fault(op, (A,), "test_schema") == (  # in a child process, so that nothing changes here
-        f"{op.name}: the kernel {kernel_of(op)} leaves {name} changed, for everybody in the process. Put it back: "
-        "`with np.errstate(...)`, `with np.printoptions(...)`, `with warnings.catch_warnings()`, or try and finally."
+        f"{op.name}: the kernel {kernel_of(op)} leaves {name} changed, for everybody in the process. {advice}"
     )
     assert before == (np.geterr(), np.get_printoptions(), os.getcwd(), dict(os.environ))
 

@@ -5,7 +5,7 @@ import pytest
 
 from dispatch.testing import layouts, sizes, values
 from dispatch.testing.cases import arrays_in
-from dispatch.testing.variants import MOST_SIZES, lists, numbers, permuted, single_precision, smaller_integers
+from dispatch.testing.variants import MOST_SIZES, lists, longer, numbers, permuted, single_precision, smaller_integers
 
 SAMPLES = [
     (np.arange(6.0).reshape(2, 3),),
@@ -154,3 +154,10 @@ def test_a_permutation_of_numbers_stays_one():
     assert all(sorted(x.tolist()) == list(range(x.size)) for x in made)
     assert {x.dtype for x in made} == {order.dtype}
     assert any((x == 0).all() for _, (x,) in values((np.array([2, 0, 3]),)))
+
+
+def test_a_vector_with_one_element_for_each_array_of_a_list_keeps_its_length():
+    args = ([np.ones(3), np.ones(3)], np.ones(2))
+    tried = [made for _, made in (*sizes(args), *longer(args))]
+    assert {len(made[1]) for made in tried} == {2}
+    assert {4, 1, 67, 0} <= {len(made[0][0]) for made in tried}

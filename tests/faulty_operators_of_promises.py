@@ -1,0 +1,229 @@
+"""Operators with a mistake and without: what tags promise, what a base of memory hides, what another order of calls shows.
+
+Each has with it what opcheck says, for most are found in a place of their own.
+"""
+
+import itertools
+from typing import Literal
+
+import numpy as np
+import scipy.sparse
+from faulty_operators import Faulty
+from faulty_operators import found_by as put_in
+from numpy.typing import NDArray
+
+import dispatch
+from dispatch import Tag, custom_op
+
+TABLE: list[Faulty] = []
+STATEFUL: list[Faulty] = []
+SAID: dict[str, str] = {}
+RANDOM = np.random.default_rng(48)
+numbers = itertools.count()
+Reals = NDArray[np.float64]
+
+
+def found_by(check, said="", table=TABLE, **options):
+    def put(make):
+        if said:
+            SAID[make.__name__] = said
+        return put_in(check, table, **options)(make)
+
+    return put
+
+
+def define(kernel, fake=None, **options):
+    op = custom_op(f"promises::op{next(numbers)}", kernel, **({"mutates_args": ()} | options))
+    if fake is not None:
+        op.register_fake(fake)
+    return op
+
+
+def real(*shape):
+    return RANDOM.normal(size=shape)
+
+
+def tracked(x):
+    return dispatch.tensor(np.array(x), requires_grad=True)
+
+
+def save(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+@found_by("test_schema", "writes to its argument 'data', and the schema does not say so. Compute on data.copy(), or", fixed=("indices", "starts"))
+def sorts_a_sparse_matrix_that_shares_its_arrays(wrong):
+    def kernel(data: Reals, indices: NDArray[np.int32], starts: NDArray[np.int32]) -> Reals:
+        matrix = scipy.sparse.csr_matrix((data, indices, starts), copy=not wrong)  # it copies what is a small part of its base
+        matrix.sort_indices()
+        return np.array([matrix.data[a:b].max(initial=0.0) for a, b in itertools.pairwise(matrix.indptr)])
+
+    op = define(kernel, lambda data, indices, starts: np.empty(len(starts) - 1))
+    return op, (np.array([3.0, 1.0, 2.0, 5.0]), np.array([2, 0, 1, 0], np.int32), np.array([0, 2, 3, 4], np.int32))
+
+
+@found_by("test_schema", "gives another output 0 for the same values with steps: ")
+def takes_the_step_of_one_array_for_all(wrong):
+    def kernel(x: Reals, y: Reals) -> Reals:
+        if x.ndim != 1 or x.shape != y.shape:
+            raise ValueError("vectors of one length")
+        step = x.strides[0] if wrong else y.strides[0]
+        if wrong and step != y.strides[0]:  # what lies at these places in memory
+            y = np.lib.stride_tricks.as_strided(y, strides=(8 if abs(step) < abs(y.strides[0]) else y.strides[0],))
+        return x + 2.0 * y
+
+    return define(kernel, lambda x, y: np.empty(x.shape)), (real(5), real(5))
+
+
+@found_by("test_schema", "changes after the call has returned it. Wait for the threads that write to it, and return a copy of what later calls write "
+          "to.", STATEFUL)  # fmt: skip
+def hands_out_the_arrays_of_a_pool_again(wrong):
+    pool = [np.empty(64) for _ in range(12)]
+
+    def kernel(x: Reals) -> Reals:
+        if x.size > 64:
+            raise ValueError("at most 64")
+        pool.append(pool.pop(0))
+        out = pool[-1][: x.size].reshape(x.shape) if wrong else np.empty(x.shape)
+        return np.multiply(x, 2.0, out=out)
+
+    return define(kernel, lambda x: np.empty(x.shape)), (real(5),)
+
+
+@found_by("test_schema", "returned its input 'x' itself. Return a copy, or declare it in the schema, as in (Tensor(a) x) -> Tensor(a). That is so "
+          "as real numbers (x: float64[3]).")  # fmt: skip
+def returns_its_argument_where_that_is_real(wrong):
+    def kernel(x: np.ndarray) -> np.ndarray:
+        return x if wrong and x.dtype.kind != "c" else x.real.copy("K")
+
+    return define(kernel, lambda x: np.empty_like(x, dtype=x.real.dtype)), (np.array([1.0 + 2.0j, 0.5j, -1.0]),)
+
+
+@found_by("test_schema", "is a numpy.matrix: a plain call hands it on, and gradients, batches, shapes and graphs are of the data alone. Return "
+          "np.asarray(result), and what the class has beside it, a mask say, as another output.")  # fmt: skip
+def returns_a_matrix_of_a_sparse_product(wrong):
+    def kernel(x: Reals) -> Reals:
+        matrix = scipy.sparse.csr_matrix(x)
+        return (matrix @ matrix.T).todense() if wrong else (matrix @ matrix.T).toarray()
+
+    return define(kernel, lambda x: np.empty((len(x), len(x)))), (real(2, 3),)
+
+
+# -- tags --------------------------------------------------------------------------------------------------------------
+
+
+@found_by("test_schema", "depends on other elements of an argument than the one in its place, or it has another shape than the arguments have "
+          "together. Leave out Tag.pointwise, by which Dask and xarray cut arrays into pieces.")  # fmt: skip
+def is_tagged_pointwise_and_divides_by_a_sum(wrong):
+    def kernel(x: Reals, y: Reals) -> Reals:
+        return x * y / (np.sum(np.abs(y)) if wrong else 2.0)
+
+    return define(kernel, lambda x, y: np.empty_like(x), tags=Tag.pointwise), (real(2, 3), real(3))
+
+
+@found_by("test_schema", "depends on elements of 'x'. Leave out Tag.metadata, by which a compiled function computes it once.")
+def is_tagged_metadata_and_reads_an_element(wrong):
+    def kernel(x: Reals) -> Reals:
+        return np.asarray(x.size + (x.flat[0] if wrong and x.size else 0.0))
+
+    return define(kernel, lambda x: np.empty(()), tags=Tag.metadata), (real(5),)
+
+
+@found_by("test_vmap", 'gives all items of a batch of 16 the same output 0 under vmap(randomness="different"), which asks for a draw for each. '
+          "Draw for the whole batch, size=(info.batch_size, *shape), and look at info.randomness.")  # fmt: skip
+def draws_once_for_a_batch(wrong):
+    random = np.random.default_rng(0)
+
+    def rule(info, in_dims, x):
+        x = np.moveaxis(x, in_dims[0], 0)
+        once = wrong or info.randomness == "same"
+        return x + random.normal(size=x.shape[1:] if once else x.shape), 0
+
+    op = define(lambda x: x + random.normal(size=x.shape), np.empty_like, schema="(Tensor x) -> Tensor", tags=Tag.random)
+    op.register_vmap(rule)
+    return op, (real(5),)
+
+
+# -- other orders of calls -----------------------------------------------------------------------------------------------
+
+
+@found_by("test_schema", "gives another output 0 for the same arguments after a call with others: it keeps something from call to call.", STATEFUL)
+def keeps_a_window_by_its_length_and_not_by_its_name(wrong):
+    known = {}
+
+    def kernel(x: Reals, window: Literal["hanning", "hamming"] = "hanning") -> Reals:
+        key = x.size if wrong else (x.size, window)
+        if key not in known:
+            known[key] = getattr(np, window)(x.size)
+        return (x.ravel() * known[key]).reshape(x.shape)
+
+    return define(kernel, lambda x, window: np.empty(x.shape)), (real(5),)
+
+
+@found_by("test_schema", "gives another output 0 for the same arguments after a call with others: it keeps something from call to call.", STATEFUL)
+def keeps_a_table_of_its_first_width(wrong):
+    known = {}
+
+    def kernel(x: Reals, width: float) -> Reals:
+        if width <= 0:
+            raise ValueError("a width")
+        if wrong:
+            width = known.setdefault(x.shape, width)
+        return np.exp(-((x / width) ** 2))
+
+    return define(kernel, lambda x, width: np.empty(x.shape)), (real(5), 2.0)
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------------
+
+
+@found_by("test_gradients", "gives another gradient of x in proportion where -1024 times the same comes in. A backward is linear in what comes in. "
+          "Clip or test gradients outside of the operator.")  # fmt: skip
+def clips_what_comes_in(wrong):
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (np.clip(g, -10.0, 10.0) if wrong else g) * np.cos(x)
+
+    op = define(lambda x: np.sin(x), np.empty_like, schema="(Tensor x) -> Tensor")
+    op.register_autograd(backward, setup_context=save)
+    return op, (tracked(real(4)),)
+
+
+@found_by("test_gradients", "gives another gradient of x in proportion where 0.000976562 times the same comes in.")
+def drops_gradients_that_are_small(wrong):
+    def backward(ctx, g):
+        return np.where(np.abs(g) < 1e-2, 0.0, g) * 2.0 if wrong else g * 2.0
+
+    op = define(lambda x: x * 2.0, np.empty_like, schema="(Tensor x) -> Tensor")
+    op.register_autograd(backward)
+    return op, (tracked(real(4)),)
+
+
+@found_by("test_gradients", "gives another gradient of x where three gradients come in at once. A backward with batched=True has several along the "
+          "first axis, which are not to be mixed.")  # fmt: skip
+def mixes_gradients_that_come_in_at_once(wrong):
+    def backward(ctx, g):
+        zeros = np.zeros((len(g), 1))
+        ahead, behind = np.concatenate([zeros, g], -1), np.concatenate([g, zeros], -1)
+        return ahead - (np.roll(behind, 1, axis=0) if wrong else behind)
+
+    op = define(lambda x: np.diff(x), lambda x: np.empty(max(len(x) - 1, 0), x.dtype), schema="(Tensor x) -> Tensor")
+    op.register_autograd(backward, batched=True)
+    return op, (tracked(real(4)),)
+
+
+@found_by("test_gradients", "got 2, numeric 0.5. All of these are 4 times what they should be.")
+def gives_each_of_a_list_the_weight_of_the_last(wrong):
+    def backward(ctx, g):
+        xs, weights = ctx.kept
+        return [g * weights[-1 if wrong else i] for i in range(len(xs))], np.stack([np.sum(g * x) for x in xs])
+
+    op = define(
+        lambda xs, weights: sum((x * w for x, w in zip(xs[1:], weights[1:], strict=False)), xs[0] * weights[0]),  # more are no fault
+        lambda xs, weights: xs[0] * weights[0], schema="(Tensor[] xs, Tensor weights) -> Tensor",
+    )  # fmt: skip
+    op.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "kept", inputs))
+    return op, ([tracked(real(3)), tracked(real(3))], tracked([0.5, 2.0]))
