@@ -286,6 +286,14 @@ def reads_doubles(x):
     return np.frombuffer(native.tobytes() * 2, np.float64)[: x.size].reshape(x.shape) * 2
 
 
+@pytest.mark.parametrize("values", [[1e200, 1.0, 1e-200, -2e300], [1e30, -2e30, 3e25, 1e35]], ids=["arguments", "results"])
+def test_a_kernel_is_not_blamed_for_what_is_too_large_for_float32(values):
+    op = define(lambda x: x * x)
+    with np.errstate(all="ignore"):
+        report = opcheck(op, (np.array(values),), isolate=False, raise_exception=False, test_utils="test_schema")
+    assert not report.failures, report
+
+
 def test_a_kernel_that_takes_float32_for_float64_is_caught():
     op = define(reads_doubles)
     assert fault(op, (A,), "test_schema") == (
