@@ -159,7 +159,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
         if name == "IS_OP":
             tells_apart |= not constant
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
-        constant = constant or (generated and step.argval in ("__class__", "other", ("self", "other")))
+        constant = constant or (generated and step.argval in ("__class__", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
             if name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
@@ -377,6 +377,8 @@ class Reached:
             return
         if id(x) in self.seen:
             return
+        if self._of_rule and x is np.errstate:
+            self._refuse(f"it names {path}, which would hold while a trace is made, and not when its graph runs")
         if is_opaque(x) or x is DEFAULT_RNG or x is np.random.Generator:
             self.seen[id(x)] = x
             if self._of_rule:
@@ -940,7 +942,7 @@ class Slot:
 
 def fields(x: "np.dtype[Any]") -> tuple[Any, ...]:
     """Return the text of a structured dtype, with the names of its fields."""
-    return (dtype_text(x),)
+    return (sys.intern(dtype_text(x)),)  # one object each time, for code that asks whether values are one
 
 
 def factory(x: "collections.defaultdict[Any, Any]") -> tuple[Any, ...]:
@@ -976,12 +978,12 @@ def loud(_: Any) -> tuple[Any, ...]:
 def printing(_: Any) -> tuple[Any, ...]:
     """Return how NumPy and Python write numbers: what NumPy is told in one piece, or, before NumPy 2.1, piece by piece."""
     told = (_PRINTED.get(),) if _PRINTED is not None else tuple(np.get_printoptions().values())
-    return (*told, sys.get_int_max_str_digits())
+    return (*told, sys.intern(str(sys.get_int_max_str_digits())))
 
 
 def registered(_: Any) -> tuple[Any, ...]:
     """Return what changes when a class is registered with an abstract one."""
-    return (abc.get_cache_token(),)
+    return (sys.intern(str(abc.get_cache_token())),)
 
 
 def partial_parts(x: "functools.partial[Any]") -> tuple[Any, ...]:

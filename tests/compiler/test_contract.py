@@ -1530,3 +1530,45 @@ def test_what_a_refused_trace_was_given_is_let_go(use):
         assert watched() is None
     finally:
         gc.enable()
+
+
+def asks_identity_beside(what):
+    """A function whose code asks whether two values are one object, beside something that a guard reads anew at each call."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Frozen:  # its methods ask whether two classes are one, and may write a text
+        factor: float = 2.0
+
+    class Base(metaclass=abc.ABCMeta):
+        @abc.abstractmethod
+        def factors(self): ...
+
+    held, record, number = Frozen(), np.zeros(3, [("a", float)]), 2.5
+    return {
+        "a frozen dataclass": lambda a: a * held.factor,
+        "an abstract class": lambda a: a * 2.0 if isinstance(held, Base) or held is number else a * 3.0,
+        "a structured array": lambda a: a + record["a"] if held is not number else a,
+    }[what]
+
+
+@pytest.mark.parametrize("what", ["a frozen dataclass", "an abstract class", "a structured array"])
+def test_code_that_asks_for_identity_is_traced_once(what):
+    f = asks_identity_beside(what)
+    g = dispatch.compile(f, fullgraph=True)
+    for k in range(3):
+        np.testing.assert_array_equal(g(x * k), f(x * k))
+    assert len(g.entries) == 1
+
+
+def test_an_eq_of_code_in_a_text_asks_for_identity():
+    """The code that dataclasses write stands in such a text too, and asks of objects and classes alone."""
+    scope = {}
+    exec("class Holds:\n def __init__(self, k): self.k = k\n def __eq__(self, other): return self.k is other", scope)
+    held = types.SimpleNamespace(by=scope["Holds"](2.5))
+    held.value = held.by.k
+    f = lambda a: a * 2 if held.by == held.value else a * 3
+    g = dispatch.compile(f)
+    np.testing.assert_array_equal(g(x), 2 * x)
+    held.value = float("2.5")
+    np.testing.assert_array_equal(g(x), f(x))
+    np.testing.assert_array_equal(f(x), 3 * x)

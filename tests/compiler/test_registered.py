@@ -268,6 +268,18 @@ def test_a_rule_that_cannot_be_compared_is_called_as_one_operator_and_a_setup_co
     dispatch.compile(lambda a: op(a), fullgraph=True)(x)  # without a transform it has no part in the trace
 
 
+def test_a_block_of_errstate_in_a_rule_holds_when_the_graph_runs():
+    def backward(ctx, g):
+        with np.errstate(divide="raise"):
+            return 1 / g
+
+    op = operator(autograd=backward)
+    g = dispatch.compile(dispatch.grad(lambda a: np.sum(op(a) * a)), fullgraph=True)
+    g(x)
+    with pytest.raises(FloatingPointError):
+        g(0 * x)
+
+
 def test_a_rule_that_asks_for_the_memory_of_a_value_runs_as_it_is():
     op = operator(jvp=lambda tangents, out, a: tangents[0] * (2 if a.flags.writeable else 3))
     f = dispatch.compile(lambda a: dispatch.jvp(op, (a,), (a,))[1], fullgraph=True)
