@@ -164,6 +164,21 @@ def keeps_a_window_by_its_length_and_not_by_its_name(wrong):
 
 
 @found_by("test_schema", "gives another output 0 for the same arguments after a call with others: it keeps something from call to call.", STATEFUL)
+def keeps_results_by_their_values_and_not_by_a_flag(wrong):
+    known = {}
+
+    def kernel(x: Reals, squared: bool = False) -> Reals:
+        key = (x.tobytes(), x.shape, wrong or squared)
+        if len(known) > 20:
+            known.clear()
+        if key not in known:
+            known[key] = np.sum(x * x) if squared else np.sqrt(np.sum(x * x))
+        return np.array(known[key])
+
+    return define(kernel, lambda x, squared: np.empty(())), (real(5),)
+
+
+@found_by("test_schema", "gives another output 0 for the same arguments after a call with others: it keeps something from call to call.", STATEFUL)
 def keeps_a_table_of_its_first_width(wrong):
     known = {}
 
