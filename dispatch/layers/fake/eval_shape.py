@@ -6,26 +6,41 @@ from typing import Any
 
 import numpy as np
 
+from ... import symbolic
 from ...core import DispatchKey, active_mode, device_of
 from ...core.pytree import leaves, mapped
 from ...core.wrong_calls import check_takes, clear
 from ...dispatcher.conversion_advice import line_for
-from ...errors import ArgumentError, DispatchError, kind_of
-from ...symbolic import with_own_checks
+from ...errors import ArgumentError, DataDependentError, DispatchError, kind_of
 from ..second_tries import other_ways
 from .fake_mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor
 
 
 class Shapes(FakeTensorMode):
-    """The mode of one `eval_shape`. It takes the metadata of captured arrays and of fakes of other modes."""
+    """The mode of one `eval_shape`. It takes the metadata of captured arrays and of fakes of other modes.
+
+    Sizes that depend on data are symbols of the mode around it; else of its own, which no result may have.
+    """
 
     adopts = True
 
     def __init__(self) -> None:
         guard = active_mode(DispatchKey.FAKE)
         around = None if guard is None else guard.mode.shape_env
-        super().__init__(allow_non_fake_inputs=True, shape_env=around, static_shapes=True)
+        env = symbolic.ShapeEnv() if around is None else around
+        super().__init__(allow_non_fake_inputs=True, shape_env=env, static_shapes=True)
+        self.is_alone = around is None
+
+    def check_known(self, x: Any) -> None:
+        """Raise where a result has a size that only this mode knows."""
+        if self.is_alone and symbolic.is_open(x.shape if isinstance(x, FakeTensor) else (x,)):
+            what = f"an array of shape {x.shape}" if isinstance(x, FakeTensor) else "one"
+            raise DataDependentError(
+                f"eval_shape: the function asks for a size that depends on data, and returns {what}. Return what has a shape "
+                "without data, np.where(mask, x, other) say; or call eval_shape inside a mode with symbolic sizes, "
+                "FakeTensorMode(shape_env=ShapeEnv())."
+            )
 
 
 @clear
@@ -51,7 +66,7 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     ArgumentError
         If `f` is no function.
     DataDependentError
-        If `f` reads data: the truth of an array, a number in it, a size that depends on it.
+        If `f` reads data: the truth of an array, a number in it; or returns an array whose size depends on it.
     NoRuleError
         If `f` calls an operator without a fake rule.
 
@@ -105,8 +120,11 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return fake_tensor(tuple(x.shape), np.dtype(x.dtype), strides, device if isinstance(device, str) else "cpu", mode)
 
     taken = mapped(given, (args, kwargs))
-    with mode, with_own_checks(mode.shape_env):
-        return taken, f(*taken[0], **taken[1])
+    with mode, symbolic.with_own_checks(mode.shape_env):
+        out = f(*taken[0], **taken[1])
+    for x in leaves(out):
+        mode.check_known(x)
+    return taken, out
 
 
 def _left(x: Any) -> Any:

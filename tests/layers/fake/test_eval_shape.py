@@ -157,11 +157,50 @@ def test_inside_a_symbolic_mode_sizes_that_depend_on_data_are_its_own():
             return 9
 
     op = dispatch.custom_op("shapestests::found", no_kernel, mutates_args=(), schema="(Tensor x) -> Tensor")
-    op.register_fake(lambda x: np.empty(get_ctx().new_dynamic_size()))
+    op.register_fake(lambda x: np.empty_like(x, shape=(get_ctx().new_dynamic_size(),)))
     with FakeTensorMode(shape_env=Sizes()):
         assert eval_shape(op, A).shape == (9,)
     with pytest.raises(DataDependentError, match="asks for a size that depends on data"):
         eval_shape(op, A)
+
+
+def scaled(x):
+    x = x.copy()
+    x[x < 0] *= 0.5
+    return x
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        scaled,
+        dispatch.grad(lambda x: np.sum(scaled(x))),
+        lambda x: np.sum(x[x > 1], keepdims=True),
+        lambda x: np.stack([x[x > 0], x[x > 0] ** 2]).mean(axis=1),
+        lambda x: np.argwhere(x > 0).max(0),
+        lambda x: np.unique(x)[:1],
+    ],
+)
+def test_a_size_that_depends_on_data_may_be_met_on_the_way(f):
+    same(eval_shape(f, A), f(A))
+
+
+@pytest.mark.parametrize(
+    ("f", "returned"),
+    [
+        (lambda x: x[x > 0], "an array of shape (u0,)"),
+        (lambda x: {"x": x, "n": [x[x > 0].size]}, "one"),
+        (lambda x: np.nonzero(x), "an array of shape (u0,)"),
+    ],
+)
+def test_and_in_no_result(f, returned):
+    with pytest.raises(DataDependentError) as caught:
+        eval_shape(f, A)
+    assert str(caught.value) == (
+        f"eval_shape: the function asks for a size that depends on data, and returns {returned}. Return what has a shape "
+        "without data, np.where(mask, x, other) say; or call eval_shape inside a mode with symbolic sizes, "
+        "FakeTensorMode(shape_env=ShapeEnv())."
+    )
 
 
 def test_what_depends_on_data_is_refused():
