@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..errors import UnsupportedError, did_you_mean
-from ..operators.views import is_number
+from ..operators.views import is_number, is_writeable
 from . import flags, indexing
 from .array_attributes import ATTRIBUTES
 from .assignment import setitem
@@ -39,7 +39,7 @@ class Flags:
 
     def __init__(self, of: Tensor) -> None:
         object.__setattr__(self, "_flags", flags.lying(of).flags)
-        object.__setattr__(self, "writeable", not (of.read_only or (not of.shape and is_number(of))))
+        object.__setattr__(self, "writeable", is_writeable(of))
 
     def __getattr__(self, name: str) -> Any:
         if name in MEMORYS:

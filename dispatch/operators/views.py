@@ -262,6 +262,14 @@ def _is_writeable(view: View) -> bool:
     return not isinstance(seen, np.ndarray) or seen.flags.writeable
 
 
+def is_writeable(x: Any) -> bool:
+    """Whether NumPy would let a value be written to: no number, and no view that is read-only, as np.broadcast_to makes it.
+
+    A layer that does not follow views, as of a batch or a trace, does not know of these.
+    """
+    return not (x.read_only or (not x.shape and is_number(x))) and all(map(_is_writeable, _chain(x)))
+
+
 def _chain(x: Any) -> list[View]:
     found = []
     while type(getattr(x, "family", None)) is View:

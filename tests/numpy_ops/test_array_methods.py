@@ -59,6 +59,17 @@ def test_a_number_of_an_array_is_not_writeable_and_an_array_without_axes_is() ->
         assert found == asked(A), name
 
 
+@pytest.mark.parametrize("view", [
+    lambda x: np.broadcast_to(x, (2, *x.shape)), np.diag, np.diagonal, lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1), lambda x: np.diag(x)[1:],
+    lambda x: x.T, lambda x: x[1:], lambda x: np.broadcast_to(x, (1, *x.shape)) + 0,
+])  # fmt: skip
+def test_a_read_only_view_is_not_writeable_where_views_are_followed(view: Any) -> None:
+    found: list[bool] = [view(dispatch.tensor(A, requires_grad=True)).flags.writeable]
+    dispatch.jvp(lambda x: (found.append(view(x).flags.writeable), x)[1], (A,), (A,))
+    dispatch.functionalize(lambda x: (found.append(view(x).flags.writeable), x)[1])(A.copy())
+    assert found == [view(A.copy()).flags.writeable] * 3
+
+
 def test_who_holds_memory_is_no_property_of_a_value() -> None:
     x = dispatch.tensor(A, requires_grad=True)
     assert not hasattr(x, "base")
