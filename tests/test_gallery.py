@@ -43,7 +43,9 @@ def need(*names):
 @cache  # compiling takes seconds
 def run(page):
     need(*NEEDS.get(page, ()))
-    return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=page)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CFLAGS", "-O0")  # of a module in Cython: nine seconds optimised
+        return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=page)
 
 
 @pytest.fixture(scope="module")
