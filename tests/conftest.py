@@ -18,11 +18,12 @@ import pytest
 
 from dispatch.core import open_levels, turned_on
 
-# No deadline: how long a case takes is a question for bench/. Derandomised: a failure here is a failure everywhere.
-hypothesis.settings.register_profile("dispatch", deadline=None, derandomize=True, print_blob=True)
+# No deadline, and no check of how fast cases are made: time is a question for bench/. Derandomised: a failure here is a failure everywhere.
+untimed = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
+hypothesis.settings.register_profile("dispatch", untimed, derandomize=True)
 hypothesis.settings.load_profile("dispatch")
 # `pytest --hypothesis-profile=nightly`: other cases each time, and more of those that count by the profile.
-hypothesis.settings.register_profile("nightly", deadline=None, derandomize=False, print_blob=True, max_examples=2000)
+hypothesis.settings.register_profile("nightly", untimed, derandomize=False, max_examples=2000)
 
 # A second import, for examples they have none of, would define their operators twice.
 collect_ignore = [
