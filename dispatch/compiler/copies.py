@@ -553,7 +553,7 @@ class Copies:
 
     def stores(self, allowed: bool) -> list[tuple[Place, Any]]:
         """Return what the copy has stored and where that belongs in the originals; raise for any other change of the copy."""
-        if "register" in self.reached.names and registered(None) != self._registered:  # else a library did, that was loaded
+        if "register" in self.reached.asked() and registered(None) != self._registered:  # else a library did, that was loaded
             raise TracingError("it registers a class with an abstract one when it runs, which a graph would leave out.")
         compared = {id(guard.holder): guard.path for guard in self.reached.guards} if allowed else {}
         found: list[tuple[Place, Any]] = []

@@ -244,6 +244,8 @@ class Reached:
         By id, the operators that were met.
     transforms : bool
         Whether a function of this package was met that is no operator: `grad` say.
+    asks_class : str
+        The function of a rule that may ask for the class of what it is given; "" for none.
     namespaces : set of str, or None
         The namespaces of operators that were met, by one of which code may look up others; None where none was met.
 
@@ -289,6 +291,7 @@ class Reached:
             self.shared: list[Any] = []
             self.operators: dict[int, OpOverload] = {}
             self.transforms = False
+            self.asks_class = ""
             self.namespaces: set[str] | None = None
             self.outside: set[At] = set()  # what code assigns to beside attributes and items
             self.changes: set[str] = set()  # the methods that it calls, and "" where it assigns to items
@@ -575,9 +578,10 @@ class Reached:
     def _check_rules_code(self, code: Code, path: str) -> None:
         if code.outside:
             self._refuse(f"{path} assigns to {min(code.outside)}, which is no variable of its own")
-        asks = code.globals & {"isinstance", "issubclass"} and ASK_OF_CLASSES & (code.globals | code.attributes)
-        if asks or "type" in code.globals:
-            self._refuse(f"{path} asks for the class of a value, and that of a traced value is another than that of an array")
+        if "type" in code.globals or (
+            code.globals & {"isinstance", "issubclass"} and ASK_OF_CLASSES & (code.globals | code.attributes)
+        ):
+            self.asks_class = path
 
     def _imports(self, names: frozenset[str], path: str) -> None:
         """What a function imports when it runs."""

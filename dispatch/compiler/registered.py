@@ -146,18 +146,25 @@ class Rules:
             if opacity is not None and opacity.operator is not None and owner_of(opacity.operator) is opacity.operator:
                 self._waiting.append(opacity.operator)
             if roots and (opacity is None or opacity.declared is not True):
-                self._walk(name, roots, opacity)
+                self._walk(name, roots, opacity, registration.key == DispatchKey.FAKE)
 
-    def _walk(self, name: str, roots: list[Any], opacity: Opacity | None) -> None:
+    def _walk(self, name: str, roots: list[Any], opacity: Opacity | None, is_fake: bool) -> None:
+        reached, said = None, ""
         try:
             reached = Reached(*roots, of_rule=True)
         except TracingError as error:
-            if opacity is not None and opacity.declared is None:
-                self.as_one.append(opacity)
-                return
-            _refuse(name, str(error).removesuffix(" Pass what is needed of it as an argument."))
-        if word := reached.names_memory():
-            _refuse(name, f"it names .{word}, which says something else of what a rule is given there than of an array.")
+            said = str(error).removesuffix(" Pass what is needed of it as an argument.")
+        if reached is not None and not is_fake:  # what a shape rule is given is never an array
+            if word := reached.names_memory():
+                _refuse(name, f"it names .{word}, which says something else of what a rule is given there than of an array.")
+            if reached.asks_class:
+                what = "and that of a traced value is another than that of an array."
+                said = f"{reached.asks_class} asks for the class of a value, {what}"
+        if said and opacity is not None and opacity.declared is None:
+            self.as_one.append(opacity)
+            return
+        if said or reached is None:
+            _refuse(name, said)
         self._rules.append(Rule(name, reached))
         self._transforms = self._transforms or reached.transforms
         self.names |= reached.names
@@ -166,9 +173,7 @@ class Rules:
 
 
 def _refuse(name: str, said: str) -> NoReturn:
-    raise TracingError(
-        f"of a rule of {name}, which runs while a trace is made: {said} Pass what is needed to the operator."
-    ) from None
+    raise TracingError(f"of a rule of {name}, which runs while a trace is made: {said} Pass what is needed to the operator.")
 
 
 def _parts(x: Any, seen: dict[int, Any], opacity: Opacity | None = None) -> Iterator[tuple[Any, Opacity | None]]:
