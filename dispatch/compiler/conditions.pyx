@@ -20,8 +20,11 @@ from libc.string cimport memcmp, memset
 from ..core.arrays cimport is_exact
 from ..core.flatten cimport items_of
 from ..core.layouts cimport is_laid_out
-from ..core.python cimport (Py_DECREF, Py_INCREF, Py_TYPE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_CheckExact,
-                            PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyUnicode_Compare)
+from ..core.python cimport (
+    Py_DECREF, Py_INCREF, Py_TYPE, PyCell_GET, PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyFunction_GET_CODE, PyFunction_GET_DEFAULTS,
+    PyFunction_GET_KW_DEFAULTS, PyList_GET_ITEM, PyList_GET_SIZE, PyLong_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE,
+    PyUnicode_CheckExact, PyUnicode_Compare,
+)
 from ..core.state cimport rank_of_thread
 
 cnp.import_array()
@@ -43,15 +46,8 @@ cdef extern from *:
     PyObject *mro_of "dispatch_mro"(PyObject *) noexcept
     PyObject *dict_of "dispatch_dict"(PyObject *) noexcept
     PyObject *PyDict_GetItemWithError(PyObject *, PyObject *) except? NULL
-    PyObject *PyCell_GET(PyObject *) noexcept
-    PyObject *PyFunction_GET_CODE(PyObject *) noexcept
-    PyObject *PyFunction_GET_DEFAULTS(PyObject *) noexcept
-    PyObject *PyFunction_GET_KW_DEFAULTS(PyObject *) noexcept
-    Py_ssize_t PyList_GET_SIZE(PyObject *) noexcept
     PyObject *PyTuple_New(Py_ssize_t)
     void PyTuple_SET_ITEM(PyObject *, Py_ssize_t, PyObject *) noexcept
-    double PyFloat_AS_DOUBLE(PyObject *) noexcept
-    int PyUnicode_CheckExact(PyObject *) noexcept
 
 # Kinds of guards, and of arguments, for those who write them down; the same in C stand below.
 ITEM, CELL, DICT, ITEMS, TYPE, MRO, FUNCTION, READ, BYTES = range(9)

@@ -21,27 +21,6 @@ from .arrays import freeze, is_of_registered_class
 
 cnp.import_array()
 
-cdef extern from "numpy/arrayobject.h":
-    int NPY_ARRAY_WRITEABLE
-    int NPY_ARRAY_C_CONTIGUOUS
-    bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
-    void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
-    void PyArray_ENABLEFLAGS(cnp.ndarray, int) noexcept
-    Py_ssize_t PyArray_NBYTES(cnp.ndarray) noexcept
-    object PyArray_NewCopy(cnp.ndarray, cnp.NPY_ORDER)
-    cnp.NPY_ORDER NPY_KEEPORDER
-    int PyArray_TYPE(cnp.ndarray) noexcept
-    object PyArray_IntTupleFromIntp(int, cnp.npy_intp *)
-    ctypedef struct PyArray_Dims:
-        cnp.npy_intp *ptr
-        int len
-    int PyArray_IntpConverter(object, PyArray_Dims *) except 0
-    object PyArray_Newshape(cnp.ndarray, PyArray_Dims *, cnp.NPY_ORDER)
-    void PyDimMem_FREE(cnp.npy_intp *)
-    cnp.NPY_ORDER NPY_CORDER
-    bint PyTypeNum_ISFLOAT(int) noexcept
-    bint PyTypeNum_ISCOMPLEX(int) noexcept
-
 cdef extern from *:
     """
     #define dispatch_new_view(d, n, lengths, strides, data) \\
@@ -55,22 +34,9 @@ cdef extern from *:
         Py_INCREF(base);
         return PyArray_SetBaseObject((PyArrayObject *)view, base);
     }
-    """
-    cnp.ndarray dispatch_new_view(object, int, cnp.npy_intp *, cnp.npy_intp *, void *)
-    cnp.ndarray dispatch_new_like(cnp.ndarray, cnp.ndarray)
-    cnp.ndarray dispatch_new_array(object, int, cnp.npy_intp *)
-    int dispatch_set_base(object view, object base) except -1
-
-cdef extern from *:
-    """
     static inline PyObject *dispatch_another(PyObject *like, PyObject *no_arguments) {
         return Py_TYPE(like)->tp_new(Py_TYPE(like), no_arguments, NULL);
     }
-    """
-    object dispatch_another(object like, tuple no_arguments)
-
-cdef extern from *:
-    """
     static inline void dispatch_forget_items(PyObject *cls) {
         PySequenceMethods *methods = ((PyTypeObject *)cls)->tp_as_sequence;
         if (methods != NULL) {
@@ -78,7 +44,13 @@ cdef extern from *:
         }
     }
     """
+    cnp.ndarray dispatch_new_view(object, int, cnp.npy_intp *, cnp.npy_intp *, void *)
+    cnp.ndarray dispatch_new_like(cnp.ndarray, cnp.ndarray)
+    cnp.ndarray dispatch_new_array(object, int, cnp.npy_intp *)
+    int dispatch_set_base(object view, object base) except -1
+    object dispatch_another(object like, tuple no_arguments)
     void dispatch_forget_items(object cls)
+    void PyDimMem_FREE(cnp.npy_intp *)
 
 cdef dict rewritable_types = {}             # wrappers that a write changes -> whether their arrays are read-only for good
 cdef type FLOAT64 = np.float64
@@ -89,7 +61,7 @@ cdef type GENERIC = np.generic
 
 cdef tuple shape_of(cnp.ndarray x):
     """`x.shape`, without the search for an attribute."""
-    return PyArray_IntTupleFromIntp(cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x))
+    return cnp.PyArray_IntTupleFromIntp(cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x))
 
 
 cpdef object inexact_layout(x):
@@ -98,7 +70,7 @@ cpdef object inexact_layout(x):
     The dtype is of the machine's byte order, as all that NumPy computes is, and a gradient with it.
     """
     if isinstance(x, cnp.ndarray):
-        if PyTypeNum_ISFLOAT(PyArray_TYPE(<cnp.ndarray>x)) or PyTypeNum_ISCOMPLEX(PyArray_TYPE(<cnp.ndarray>x)):
+        if cnp.PyTypeNum_ISFLOAT(cnp.PyArray_TYPE(<cnp.ndarray>x)) or cnp.PyTypeNum_ISCOMPLEX(cnp.PyArray_TYPE(<cnp.ndarray>x)):
             dtype = (<cnp.ndarray>x).descr
             return shape_of(<cnp.ndarray>x), (dtype if cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>x) else dtype.newbyteorder("="))
         return None
@@ -112,7 +84,7 @@ cpdef object inexact_layout(x):
 
 cpdef object constant(op, x):
     """A result whose dtype has no derivative; one of Python objects, which may have hidden one, is refused."""
-    if isinstance(x, cnp.ndarray) and PyArray_TYPE(<cnp.ndarray>x) == cnp.NPY_OBJECT:
+    if isinstance(x, cnp.ndarray) and cnp.PyArray_TYPE(<cnp.ndarray>x) == cnp.NPY_OBJECT:
         raise UnsupportedError(
             f"{op.name}: the result is an array of Python objects, and no derivative goes through one. "
             "Give arrays of numbers alone: x.astype(float).",
@@ -140,7 +112,7 @@ cpdef bint has_layout(x, tuple layout) except -1:
 def is_complex(x):
     """Whether an array, a wrapper or a number is of complex numbers."""
     if isinstance(x, cnp.ndarray):
-        return PyTypeNum_ISCOMPLEX(PyArray_TYPE(<cnp.ndarray>x))
+        return cnp.PyTypeNum_ISCOMPLEX(cnp.PyArray_TYPE(<cnp.ndarray>x))
     dtype = getattr(x, "dtype", None)
     return isinstance(x, complex) if dtype is None else dtype.kind == "c"
 
@@ -148,11 +120,11 @@ def is_complex(x):
 cdef cnp.ndarray copied(cnp.ndarray x):
     """A copy in the same order of axes. NumPy's takes 0.2 us more, for its generality."""
     cdef cnp.ndarray made
-    if not is_exact(<PyObject *>x) or not PyArray_CHKFLAGS(x, NPY_ARRAY_C_CONTIGUOUS) or not cnp.PyTypeNum_ISNUMBER(
-            PyArray_TYPE(x)):
-        return PyArray_NewCopy(x, NPY_KEEPORDER)
+    if not is_exact(<PyObject *>x) or not cnp.PyArray_CHKFLAGS(x, cnp.NPY_ARRAY_C_CONTIGUOUS) or not cnp.PyTypeNum_ISNUMBER(
+            cnp.PyArray_TYPE(x)):
+        return cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER)
     made = dispatch_new_array(x.descr, cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x))
-    memcpy(cnp.PyArray_DATA(made), cnp.PyArray_DATA(x), PyArray_NBYTES(x))
+    memcpy(cnp.PyArray_DATA(made), cnp.PyArray_DATA(x), cnp.PyArray_NBYTES(x))
     return made
 
 
@@ -255,7 +227,7 @@ cdef class Hold:
     def __dealloc__(self):
         if self.array is not None:
             forget_hold(<PyObject *>self.array)
-            PyArray_ENABLEFLAGS(self.array, NPY_ARRAY_WRITEABLE)
+            cnp.PyArray_ENABLEFLAGS(self.array, cnp.NPY_ARRAY_WRITEABLE)
 
 
 cpdef object held(cnp.ndarray x):
@@ -267,13 +239,13 @@ cpdef object held(cnp.ndarray x):
     cdef Hold hold
     if found != NULL:
         hold = <Hold>found
-    elif PyArray_CHKFLAGS(x, NPY_ARRAY_WRITEABLE):
+    elif cnp.PyArray_CHKFLAGS(x, cnp.NPY_ARRAY_WRITEABLE):
         hold = Hold.__new__(Hold)
         note_hold(<PyObject *>x, <PyObject *>hold)
         hold.array = x
     else:
         return None
-    PyArray_CLEARFLAGS(x, NPY_ARRAY_WRITEABLE)
+    cnp.PyArray_CLEARFLAGS(x, cnp.NPY_ARRAY_WRITEABLE)
     view = dispatch_new_like(x, x)
     dispatch_set_base(view, hold)
     return view
@@ -301,16 +273,16 @@ cpdef object unwritten(x, Py_ssize_t limit):
         return copied_by_class(x)
     if not is_exact(<PyObject *>x):
         no_more(x, None, NULL)
-    if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
+    if not cnp.PyArray_CHKFLAGS(<cnp.ndarray>x, cnp.NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
             if type(<object>owner) is bytes or type(<object>owner) is Watched or type(<object>owner) is Hold:
                 return x
-        elif not PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE):
-            return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None
-    if owner == <PyObject *>x and PyArray_NBYTES(<cnp.ndarray>x) > limit:
+        elif not cnp.PyArray_CHKFLAGS(<cnp.ndarray><object>owner, cnp.NPY_ARRAY_WRITEABLE):
+            return x if cnp.PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None
+    if owner == <PyObject *>x and cnp.PyArray_NBYTES(<cnp.ndarray>x) > limit:
         return None
     cdef cnp.ndarray made = copied(<cnp.ndarray>x)
-    PyArray_CLEARFLAGS(made, NPY_ARRAY_WRITEABLE)
+    cnp.PyArray_CLEARFLAGS(made, cnp.NPY_ARRAY_WRITEABLE)
     return made
 
 
@@ -338,7 +310,7 @@ cpdef object unwritable(x):
     cdef cnp.ndarray array, view
     if isinstance(x, Wrapped):
         return around(x, unwritable((<Wrapped>x).value), True)
-    if not isinstance(x, cnp.ndarray) or not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
+    if not isinstance(x, cnp.ndarray) or not cnp.PyArray_CHKFLAGS(<cnp.ndarray>x, cnp.NPY_ARRAY_WRITEABLE):
         return x
     if not is_exact(<PyObject *>x):
         return freeze((<object>x).view())
@@ -406,13 +378,13 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 
 def reshaped(x, shape):
     """`x.reshape(shape)` of an array or of a number; the method takes 0.1 us more, for its keywords."""
-    cdef PyArray_Dims lengths
+    cdef cnp.PyArray_Dims lengths
     if not is_exact(<PyObject *>x) or shape is None:
         return (x if isinstance(x, ARRAYS) else np.asarray(x)[()]).reshape(shape)
     lengths.ptr, lengths.len = NULL, 0
-    PyArray_IntpConverter(shape, &lengths)
+    cnp.PyArray_IntpConverter(shape, &lengths)
     try:
-        return PyArray_Newshape(<cnp.ndarray>x, &lengths, NPY_CORDER)
+        return cnp.PyArray_Newshape(<cnp.ndarray>x, &lengths, cnp.NPY_CORDER)
     finally:
         PyDimMem_FREE(lengths.ptr)
 

@@ -8,6 +8,11 @@ here, whatever protocols it has: an operator would otherwise compute on somethin
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 
+from .python cimport (
+    Py_TYPE, PyComplex_Check, PyFloat_Check, PyList_GET_ITEM, PyLong_AsLong, PyLong_Check, PyTuple_GET_ITEM, PyTuple_GET_SIZE,
+    PyType_IsSubtype, PyUnicode_Check, PyUnicode_Compare,
+)
+
 from threading import RLock, get_ident
 
 import numpy as np
@@ -19,31 +24,17 @@ cnp.import_array()
 
 cdef extern from *:
     """
+    #include <numpy/arrayobject.h>
     #define dispatch_mro(type) ((type)->tp_mro)
     #define dispatch_names(type) ((type)->tp_dict)
     """
     PyObject *dispatch_mro(PyTypeObject *) noexcept nogil       # borrowed; a tuple, or NULL while the class is being made
     PyObject *dispatch_names(PyTypeObject *) noexcept nogil     # borrowed; NULL of some classes of Python's own
-    PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
-    Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept nogil
-    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
-    PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
-    long PyLong_AsLong(PyObject *) noexcept
-    bint PyType_IsSubtype(PyTypeObject *, PyTypeObject *) noexcept nogil
-    bint PyUnicode_Check(PyObject *) noexcept nogil
-    int PyUnicode_Compare(PyObject *, PyObject *) noexcept
-    bint PyFloat_Check(PyObject *) noexcept nogil
-    bint PyLong_Check(PyObject *) noexcept nogil
-    bint PyComplex_Check(PyObject *) noexcept nogil
     PyObject *PyDict_GetItemWithError(PyObject *, PyObject *) noexcept
     Py_ssize_t PyUnicode_Tailmatch(PyObject *, PyObject *, Py_ssize_t, Py_ssize_t, int) noexcept
     Py_ssize_t PY_SSIZE_T_MAX
-
-cdef extern from "numpy/arrayobject.h":
     bint PyArray_Check(PyObject *) noexcept nogil
     PyObject *PyArray_BASE(void *) noexcept nogil              # void: its own type is a struct without a Cython name
-    void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
-    int NPY_ARRAY_WRITEABLE
 
 cdef PyTypeObject *NDARRAY = <PyTypeObject *><PyObject *>np.ndarray
 cdef PyTypeObject *GENERIC = <PyTypeObject *><PyObject *>np.generic
@@ -259,5 +250,5 @@ def is_array_type(cls not None):
 def freeze(x):
     """Make an ndarray read-only and return it; anything else is returned as it is."""
     if isinstance(x, cnp.ndarray):
-        PyArray_CLEARFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE)
+        cnp.PyArray_CLEARFLAGS(<cnp.ndarray>x, cnp.NPY_ARRAY_WRITEABLE)
     return x

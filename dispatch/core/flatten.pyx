@@ -16,8 +16,10 @@ cdef extern from *:
     static inline PyObject *dispatch_held(PyObject *x) {
         return PyList_Check(x) ? PyList_AsTuple(x) : PyTuple_GetSlice(x, 0, PyTuple_GET_SIZE(x));
     }
+    static inline int dispatch_is_of_python(PyObject *x) { return Py_TYPE(x)->tp_flags & Py_TPFLAGS_HEAPTYPE ? 1 : 0; }
     """
     tuple dispatch_held(object x)
+    bint may_be_dataclass "dispatch_is_of_python"(object x) noexcept
 
 cdef const char *SEARCH = b" while looking for tensors in an argument: a container holds itself, or is nested too deep"
 
@@ -119,12 +121,6 @@ cdef object mapped(object x, replace_t replace, void *context, join_t join=NULL)
 
 
 # -- a whole container at once ---------------------------------------------------------------------------------------------
-
-cdef extern from *:
-    """
-    static inline int dispatch_is_of_python(PyObject *x) { return Py_TYPE(x)->tp_flags & Py_TPFLAGS_HEAPTYPE ? 1 : 0; }
-    """
-    bint may_be_dataclass "dispatch_is_of_python"(object x) noexcept
 
 
 cdef int add_leaves(object x, object opened, list found) except -1:

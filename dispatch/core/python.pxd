@@ -23,10 +23,20 @@ cdef extern from *:
     bint PyTuple_Check(PyObject *) noexcept nogil
     bint PyDict_Check(PyObject *) noexcept nogil
     bint PyCallable_Check(PyObject *) noexcept
+    bint PyUnicode_CheckExact(PyObject *) noexcept nogil
+    double PyFloat_AS_DOUBLE(PyObject *) noexcept nogil
+    PyObject *PyCell_GET(PyObject *) noexcept
+    PyObject *PyFunction_GET_CODE(PyObject *) noexcept
+    PyObject *PyFunction_GET_DEFAULTS(PyObject *) noexcept
+    PyObject *PyFunction_GET_KW_DEFAULTS(PyObject *) noexcept
+    void PyObject_GC_Track(PyObject *) noexcept
+    void PyObject_GC_UnTrack(PyObject *) noexcept
+    bint PyObject_IS_GC(PyObject *) noexcept
     # of tuples that cannot change, or where no other code runs meanwhile
     Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept nogil
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
     PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
+    Py_ssize_t PyList_GET_SIZE(PyObject *) noexcept nogil
     int PyUnicode_Compare(PyObject *, PyObject *) noexcept
     long PyLong_AsLong(PyObject *) noexcept
 

@@ -2,16 +2,11 @@
 
 The checks answer yes or no. Only after a no are the values of the call Python objects again, so nothing here need be fast.
 """
-from cpython.exc cimport PyErr_SetObject
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_Restore, PyErr_SetObject
 from cpython.object cimport PyObject
 
 from .definition cimport Definition
 from .vectorcall cimport hold, release
-
-cdef extern from *:
-    void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
-    void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **)
-    void PyErr_Restore(PyObject *, PyObject *, PyObject *)
 
 
 cdef tuple values_of(PyObject *const *args, Py_ssize_t n):

@@ -5,14 +5,6 @@ from libc.string cimport memset
 
 cnp.import_array()
 
-cdef extern from "numpy/arrayobject.h":
-    int NPY_ARRAY_C_CONTIGUOUS
-    cnp.NPY_ORDER NPY_CORDER
-    bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
-    bint PyArray_ISBEHAVED_RO(cnp.ndarray) noexcept
-    object PyArray_NewCopy(cnp.ndarray, cnp.NPY_ORDER)
-    bint PyTypeNum_ISNUMBER(int) noexcept
-
 
 def triangle(cnp.ndarray x not None, Py_ssize_t k, bint upper):
     """A copy of matrices of numbers with one side of the k-th diagonal zeroed; None where they are no such, or not in C order.
@@ -22,9 +14,9 @@ def triangle(cnp.ndarray x not None, Py_ssize_t k, bint upper):
     cdef int ndim = cnp.PyArray_NDIM(x)
     cdef Py_ssize_t rows, columns, width, i, start
     cdef char *row
-    if ndim < 2 or not (PyArray_CHKFLAGS(x, NPY_ARRAY_C_CONTIGUOUS) and PyTypeNum_ISNUMBER(cnp.PyArray_TYPE(x))):
+    if ndim < 2 or not (cnp.PyArray_CHKFLAGS(x, cnp.NPY_ARRAY_C_CONTIGUOUS) and cnp.PyTypeNum_ISNUMBER(cnp.PyArray_TYPE(x))):
         return None
-    made = PyArray_NewCopy(x, NPY_CORDER)
+    made = cnp.PyArray_NewCopy(x, cnp.NPY_CORDER)
     rows, columns, width = cnp.PyArray_DIM(x, ndim - 2), cnp.PyArray_DIM(x, ndim - 1), cnp.PyArray_ITEMSIZE(x)
     if not rows or not columns:
         return made
@@ -69,7 +61,7 @@ def inverse(cnp.ndarray x not None):
     cdef char *data = <char *>cnp.PyArray_DATA(x)
     cdef int dtype = cnp.PyArray_TYPE(x)
     cdef bint found
-    if cnp.PyArray_NDIM(x) != 2 or not PyArray_ISBEHAVED_RO(x) or dtype not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64):
+    if cnp.PyArray_NDIM(x) != 2 or not cnp.PyArray_ISBEHAVED_RO(x) or dtype not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64):
         return None
     n, down, right = cnp.PyArray_DIM(x, 0), cnp.PyArray_STRIDE(x, 0), cnp.PyArray_STRIDE(x, 1)
     if n != cnp.PyArray_DIM(x, 1):
