@@ -5,7 +5,7 @@ rank among the arguments of a call names the layer that has to act, and taking t
 It has more than 350 lines because what reads a wrapper's fields in C stands beside them.
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject, PyObject_GenericGetAttr, PyObject_GenericSetAttr, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
@@ -20,6 +20,7 @@ from .vectorcall cimport vectorcall
 from ..errors import ArgumentError, ConversionError, EscapedValueError, GuardError
 from .keys import DispatchKey
 from .arrays import freeze
+from .wrong_attributes import not_set
 
 cdef extern from *:
     """
@@ -55,6 +56,24 @@ cdef class Wrapped:
         if AWAITED.call is not None:
             AWAITED.call()
         self.level = UNMADE
+
+    def __getattribute__(self, name):
+        """An attribute; of one that is not there it is said what is."""
+        try:
+            return PyObject_GenericGetAttr(self, name)
+        except AttributeError:
+            if name.startswith("_") or hasattr(type(self), name):       # a look of some protocol; what a property raised
+                raise
+        raise type(self)._no_attribute(self, name)
+
+    def __setattr__(self, name, value):
+        """Set an attribute; a misspelt one is refused with the one that was meant."""
+        try:
+            PyObject_GenericSetAttr(self, name, value)
+        except AttributeError:
+            if getattr(getattr(type(self), name, None), "fset", None) is not None:     # a property's own words
+                raise
+            raise not_set(self, name, getattr(type(self), "_elsewhere", None)) from None
 
 cdef PyTypeObject *WRAPPED = <PyTypeObject *><PyObject *>Wrapped
 

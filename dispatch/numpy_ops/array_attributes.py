@@ -1,6 +1,6 @@
 """What is said of an attribute that wrapped values do not have: the line to write in place of torch's, JAX's or pandas' name.
 
-`__getattr__` runs only where a look-up has failed.
+It is looked for only where a look-up has failed.
 """
 
 import functools
@@ -10,7 +10,6 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.others_words import ELSEWHERE
-from ..core.wrong_attributes import not_set
 from ..errors import did_you_mean
 
 
@@ -57,24 +56,10 @@ def _instead(name: str) -> str:
     return ""
 
 
-def _missing(self: Tensor, name: str) -> Any:
-    """Raise for an attribute that was not found; what a property raised itself is raised again."""
-    if name.startswith("_"):  # protocols ask, and want a short no
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-    if hasattr(type(self), name):
-        return object.__getattribute__(self, name)
+def _no_attribute(self: Tensor, name: str) -> AttributeError:
+    """What to raise for an attribute that was not found."""
     kind: Any = type(self)  # which mypy takes for one without a hash
-    raise AttributeError(said_of(kind, name), name=name, obj=self)
+    return AttributeError(said_of(kind, name), name=name, obj=self)
 
 
-def _set(self: Tensor, name: str, value: Any) -> None:
-    """Set an attribute; a misspelt one is refused with the one that was meant."""
-    try:
-        object.__setattr__(self, name, value)
-    except AttributeError:
-        if getattr(getattr(type(self), name, None), "fset", None) is not None:  # a property's own words
-            raise
-        raise not_set(self, name, ELSEWHERE) from None
-
-
-ATTRIBUTES: dict[str, Any] = {"__getattr__": _missing, "__setattr__": _set}
+ATTRIBUTES: dict[str, Any] = {"_no_attribute": _no_attribute, "_elsewhere": ELSEWHERE}

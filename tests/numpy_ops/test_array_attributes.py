@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dispatch
+from dispatch.core import Level, wrap
 
 A = np.arange(1.0, 4.0)
 HELD: dict[str, object] = {}  # what a transform gives a function, which holds after it
@@ -84,3 +85,17 @@ def test_what_no_library_has_is_told_where_names_are():
         VALUES["tracked"].requires_gard = True
     with pytest.raises(AttributeError, match=r"no attribute 'grda'\. Did you mean 'grad'"):
         _ = VALUES["tracked"].grda
+
+
+def test_what_a_property_raises_is_raised_as_it_is_and_the_property_runs_once():
+    runs = []
+
+    class Odd(type(VALUES["tracked"])):
+        @property
+        def odd(self):
+            runs.append(self)
+            raise AttributeError("what the property says")
+
+    with Level("test") as level, pytest.raises(AttributeError, match=r"^what the property says$"):
+        _ = wrap(Odd, A, level).odd
+    assert len(runs) == 1

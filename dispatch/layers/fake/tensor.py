@@ -66,10 +66,7 @@ class FakeTensor(Fields, Tensor):
                 f"x.{name} = {value!r} would change in place how a fake tensor is read, and not its views. Write x = "
                 + {"shape": f"x.reshape({value!r})", "dtype": f"x.astype({value!r})"}.get(name, "a view, x[::2] say") + "."
             )
-        try:
-            object.__setattr__(self, name, value)  # a frame less than the base's, which has words for a misspelt name
-        except AttributeError:
-            super().__setattr__(name, value)
+        super().__setattr__(name, value)
 
     @property
     def base(self) -> "FakeTensor | None":
