@@ -176,13 +176,13 @@ cdef class Level(Guard):
         self.name = name
         self.payload = payload
 
-    def __enter__(self):
+    cdef int enter(self) except -1:
         if self.number or self.open:
             raise GuardError(f"{self!r} has been entered before, and what it left would be open again. Make a new Level.")
-        Guard.__enter__(self)
+        Guard.enter(self)
         self.number = dispatch_next_level()
         self.open = True
-        return self
+        return 0
 
     cdef void left(self) noexcept:
         self.open = self.reopened > 0
@@ -199,11 +199,11 @@ cdef class Reopened(Guard):
     def __cinit__(self, Level level not None):
         self.level = level
 
-    def __enter__(self):
-        Guard.__enter__(self)
+    cdef int enter(self) except -1:
+        Guard.enter(self)
         self.level.reopened += 1
         self.level.open = True
-        return self
+        return 0
 
     cdef void left(self) noexcept:
         self.level.reopened -= 1

@@ -24,6 +24,7 @@ cdef tuple unwrapped(tuple values, rank_t rank)
 
 cdef enum:
     FEW = 8                                 # arguments that are taken apart without an allocation
+    AHEAD = 2                               # places before the values, for what a layer hands to a rule before them
 
 cdef struct Taken:                          # what a layer's kernel begins with, as `split` returns it
     PyObject *like                          # NULL for None
@@ -31,9 +32,10 @@ cdef struct Taken:                          # what a layer's kernel begins with,
     Py_ssize_t count
     PyObject **values
     PyObject **data
-    PyObject *on_stack[2 * FEW]
+    PyObject *on_stack[AHEAD + 2 * FEW]
 
 cdef void begin(Taken *taken) noexcept
 cdef void let_go(Taken *taken) noexcept
+cdef int take_off(PyObject *const *args, Py_ssize_t n, Taken *taken) except -1
 cdef PyObject *descended(PyObject *whole, PyObject *const *args, Py_ssize_t n, Taken *taken) except NULL
 cdef object own_of(Taken *taken)

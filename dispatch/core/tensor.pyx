@@ -368,7 +368,7 @@ cdef void begin(Taken *taken) noexcept:
     """Make a Taken one that holds nothing, which `let_go` may be given."""
     taken.like = taken.setting = NULL
     taken.count = 0
-    taken.values, taken.data = taken.on_stack, taken.on_stack + FEW
+    taken.values, taken.data = taken.on_stack + AHEAD, taken.on_stack + AHEAD + FEW
 
 
 cdef void let_go(Taken *taken) noexcept:
@@ -380,8 +380,8 @@ cdef void let_go(Taken *taken) noexcept:
     taken.count = 0
     Py_XDECREF(taken.like)
     Py_XDECREF(taken.setting)
-    if taken.values != taken.on_stack:
-        PyMem_Free(taken.values)
+    if taken.values != taken.on_stack + AHEAD:
+        PyMem_Free(taken.values - AHEAD)
 
 
 cdef int take_off(PyObject *const *args, Py_ssize_t n, Taken *taken) except -1:
@@ -392,17 +392,19 @@ cdef int take_off(PyObject *const *args, Py_ssize_t n, Taken *taken) except -1:
     cdef bint all_plain
     cdef list parts
     cdef rank_t plain = 0                   # which of the first 64 arguments are rows of numbers and arrays, as a shape is
-    cdef rank_t wrappers = 0                # and which are wrappers
+    cdef rank_t wrappers = 0                # which are wrappers
+    cdef rank_t single = 0                  # and which are numbers and arrays themselves
     cdef PyObject *x
     if n > FEW:
-        taken.values = <PyObject **>PyMem_Malloc(2 * n * sizeof(PyObject *))
-        if taken.values == NULL:
-            taken.values = taken.on_stack
+        taken.data = <PyObject **>PyMem_Malloc((AHEAD + 2 * n) * sizeof(PyObject *))
+        if taken.data == NULL:
             raise MemoryError
-        taken.data = taken.values + n
+        taken.values, taken.data = taken.data + AHEAD, taken.data + AHEAD + n
     for i in range(n):
         x = args[i]
         if is_plain(x) or is_exact(x):
+            if i < 64:
+                single |= <rank_t>1 << i
             continue
         if is_wrapped(x):                   # the usual case: walking is for containers
             if i < 64:
@@ -431,7 +433,7 @@ cdef int take_off(PyObject *const *args, Py_ssize_t n, Taken *taken) except -1:
     for i in range(n):
         x = args[i]
         bit = <rank_t>1 << i if i < 64 else 0
-        if is_plain(x) or is_exact(x):
+        if single & bit or (bit == 0 and (is_plain(x) or is_exact(x))):
             put(taken, <object>x, None)
         elif wrappers & bit or is_wrapped(x):
             if (<Wrapped>x).rank == rank:

@@ -1,5 +1,5 @@
 """The kernel that runs a batching rule."""
-from ...core.tensor cimport Wrapped
+from ...core.tensor cimport Taken
 
 
 cdef class Ruled:
@@ -7,4 +7,4 @@ cdef class Ruled:
     cdef object rule, returned, opacity, as_one, apart
     cdef bint single
 
-    cdef attempted(self, Wrapped like, tuple dims, tuple values)
+    cdef object attempted(self, info, tuple dims, Taken *taken)

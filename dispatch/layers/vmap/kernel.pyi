@@ -6,9 +6,18 @@ from typing_extensions import disjoint_base
 from ...core import Level, Tensor
 
 def item_shape(x: Tensor) -> tuple[int, ...]: ...
-def common_length(args: Sequence[Any], dims: Sequence[Any]) -> Any: ...
+def common_length(args: tuple[Any, ...], dims: tuple[Any, ...]) -> Any: ...
 def are_apart(in_dims: Sequence[Any], xs: Sequence[Any]) -> bool: ...
-def batched(cls: type[Tensor], args: Sequence[Any], dims: Sequence[Any], level: Level) -> list[Any]: ...
+def in_batch(
+    cls: type[Tensor],
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    dims: Sequence[Any],
+    info: Any,
+    out_dims: Any,
+    placed: Callable[[Any, Level], Any],
+) -> Any: ...
 
 @disjoint_base
 class Ruled:

@@ -4,13 +4,18 @@ Each call on a batched value makes one of these steps, half a microsecond beside
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.arrays cimport is_exact
 from ...core.keys cimport VMAP, rank_at, rank_t
+from ...core.python cimport items_of_tuple, new_reference, tuple_of
 from ...core.state cimport Level, rank_of_thread, thread_state
-from ...core.tensor cimport Wrapped, allocated
+from ...core.tensor cimport AHEAD, Taken, Wrapped, allocated, begin, let_go, take_off
+from ...core.vectorcall cimport vectorcall
 
-from ...core import items_of, rebuilt, split, wrap
+from ...core import items_of, rebuilt, wrap
+from ...core.wrong_calls import check_takes
 from ..opaque_rules import asks_stand_ins, marks, take_back
 from ..opaque_rules import stand_ins as _stand_ins
 
@@ -24,30 +29,28 @@ def item_shape(Wrapped x not None):
     return shape[:axis] + shape[axis + 1:]
 
 
-def common_length(args, dims):
-    """The length of the mapped axes where they are simply equal, and None where they have to be looked at one by one."""
+cdef object length_of(x, dim):
+    """The length of an axis, None where that is not simply read."""
     cdef Py_ssize_t axis, ndim
+    if type(dim) is not int:
+        return None
+    axis = dim
+    if is_exact(<PyObject *>x):
+        ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
+        return cnp.PyArray_DIM(<cnp.ndarray>x, <int>(axis % ndim)) if -ndim <= axis < ndim else None
+    shape = getattr(x, "shape", None)
+    return shape[dim] if type(shape) is tuple and -len(<tuple>shape) <= axis < len(<tuple>shape) else None
+
+
+def common_length(tuple args not None, tuple dims not None):
+    """The length of the mapped axes where they are simply equal, and None where they have to be looked at one by one."""
+    cdef Py_ssize_t i
     found = None
-    for x, dim in zip(args, dims):
-        if dim is None:
+    for i in range(len(args)):
+        if dims[i] is None:
             continue
-        if is_exact(<PyObject *>x) and type(dim) is int:
-            ndim, axis = cnp.PyArray_NDIM(<cnp.ndarray>x), dim
-            if not -ndim <= axis < ndim:
-                return None
-            length = cnp.PyArray_DIM(<cnp.ndarray>x, <int>(axis if axis >= 0 else axis + ndim))
-            if found is not None and length != found:
-                return None
-            found = length
-            continue
-        shape = getattr(x, "shape", None)
-        if type(shape) is not tuple or type(dim) is not int:
-            return None
-        ndim, axis = len(<tuple>shape), dim
-        if not -ndim <= axis < ndim:
-            return None
-        length = (<tuple>shape)[axis if axis >= 0 else axis + ndim]
-        if found is not None and length != found:
+        length = length_of(args[i], dims[i])
+        if length is None or (found is not None and length != found):
             return None
         found = length
     return found
@@ -68,13 +71,32 @@ cdef object batch_of(type cls, object x, object dim, Level level, rank_t rank):
     return wrap(cls, x, level, dim % len(x.shape))
 
 
-def batched(type cls not None, args, dims, Level level not None):
-    """The arguments of a mapped function as values of its level, each in a wrapper `cls`.
+def in_batch(type cls not None, f, tuple args not None, dict keywords not None, dims, info, out_dims, placed not None):
+    """Call a function on a level of its own, its arguments as values of that, each in a wrapper `cls`.
 
-    `dims` has for each the axis of its items, None where every item gets it whole, a list of these for a container.
+    `dims` has for each the axis of its items, None where every item gets it whole, a list of these for a container. A result
+    that is one value, with the batch where `out_dims` says, is given back without its wrapper; of any other
+    `placed(out, level)` makes the result.
     """
-    cdef rank_t rank = rank_at(level.number, VMAP)
-    return [batch_of(cls, x, dim, level, rank) for x, dim in zip(args, dims)]
+    cdef Level level = Level.__new__(Level, "vmap", info)
+    cdef Py_ssize_t i
+    cdef tuple values = PyTuple_New(len(args))
+    level.enter()
+    try:
+        try:
+            for i in range(len(args)):
+                x = batch_of(cls, args[i], dims[i], level, rank_at(level.number, VMAP))
+                Py_INCREF(x)
+                PyTuple_SET_ITEM(values, i, x)
+            out = f(*values, **keywords) if keywords else f(*values)
+        except (TypeError, AttributeError):
+            check_takes("vmap", f, args, keywords)
+            raise
+        if type(out) is cls and (<Wrapped>out).level is level and (<Wrapped>out).kept == out_dims:
+            return (<Wrapped>out).value
+        return placed(out, level)
+    finally:
+        level.leave()
 
 
 cdef bint is_apart(cnp.ndarray x, Py_ssize_t dim) noexcept:
@@ -113,32 +135,42 @@ cdef class Ruled:
     def __call__(self, *args):
         cdef Wrapped like, made
         cdef Py_ssize_t axis, size
-        like, values, dims, _, _ = split(args)
-        if like is None:
-            raise TypeError("the kernel of a batching rule takes a batched value, and no argument is one or holds one.")
-        result = self.rule(like.level.payload, dims, *values) if self.opacity is None else self.attempted(like, dims, values)
-        if self.single and type(result) is tuple and len(<tuple>result) == 2:
-            out, dim = <tuple>result
-            if is_exact(<PyObject *>out) and type(dim) is int:
-                axis = dim
-                size = cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
-                if size == like.level.payload.batch_size:
-                    if self.apart is None or is_apart(<cnp.ndarray>out, axis):
+        cdef Taken taken
+        begin(&taken)
+        try:
+            take_off(items_of_tuple(args), len(args), &taken)
+            if taken.like == NULL:
+                raise TypeError("the kernel of a batching rule takes a batched value, and no argument is one or holds one.")
+            like = <Wrapped>taken.like
+            result = self.attempted(like.level.payload, tuple_of(taken.data, taken.count), &taken)
+            if self.single and type(result) is tuple and len(<tuple>result) == 2:
+                out, dim = <tuple>result
+                if is_exact(<PyObject *>out) and type(dim) is int:
+                    axis = dim
+                    size = cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
+                    if size == like.level.payload.batch_size:
+                        if self.apart is not None and not is_apart(<cnp.ndarray>out, axis):
+                            return wrap(self.cls, self.apart(out, axis, tuple_of(taken.values, taken.count)), like, dim)
                         made = allocated(self.cls, like.level, like.rank)
                         made.value, made.kept = out, dim
                         return made
-                    return wrap(self.cls, self.apart(out, axis, values), like, dim)
-        return self.returned(like, result, args)
+            return self.returned(like, result, args)
+        finally:
+            let_go(&taken)
 
-    cdef attempted(self, Wrapped like, tuple dims, tuple values):
-        """What a user's rule returns, or its operator."""
-        info = like.level.payload
+    cdef object attempted(self, info, tuple dims, Taken *taken):
+        """What the rule returns, or its operator."""
+        cdef tuple values
+        taken.values[-2], taken.values[-1] = <PyObject *>info, <PyObject *>dims
+        if self.opacity is None:
+            return new_reference(vectorcall(<PyObject *>self.rule, taken.values - AHEAD, taken.count + AHEAD, NULL))
+        values = tuple_of(taken.values, taken.count)
         if _stand_ins and asks_stand_ins(self.opacity, values, self.rule, info, dims):
             return self.as_one(info, dims, *values)
         if self.opacity.is_open or not self.opacity.holds(values):
             before, undo = thread_state().requests, marks() if rank_of_thread() else ()
             try:
-                result = self.rule(like.level.payload, dims, *values)
+                result = new_reference(vectorcall(<PyObject *>self.rule, taken.values - AHEAD, taken.count + AHEAD, NULL))
             except Exception:
                 if thread_state().requests == before or not self.opacity.learns(values):
                     raise
@@ -146,4 +178,4 @@ cdef class Ruled:
                 if thread_state().requests == before or not self.opacity.learns(values):
                     return result
             take_back(undo, before)
-        return self.as_one(like.level.payload, dims, *values)
+        return self.as_one(info, dims, *values)

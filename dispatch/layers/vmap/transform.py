@@ -8,12 +8,12 @@ import numpy as np
 
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
-from ...core.wrong_calls import check_takes, clear
+from ...core.wrong_calls import clear
 from ...errors import BatchingError, check_function, check_word, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
-from .kernel import batched, common_length
+from .kernel import common_length, in_batch
 from .tensor import RANDOMNESS, Batch, BatchedTensor
 
 _batch = lru_cache(256)(Batch)  # a tenth of what making one costs
@@ -77,29 +77,25 @@ def vmap(
     _check_options(in_dims, randomness, chunk_size, workers)
     cut = chunk_size is not None or workers is not None
 
-    def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
-        with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
-            try:
-                out = f(*batched(BatchedTensor, args, dims, level), **keywords)
-            except (TypeError, AttributeError):
-                check_takes("vmap", f, args, keywords)
-                raise
-            if type(out) is BatchedTensor and out.level is level and out_dims == out.kept:
-                return out.value
-            return _out_of(out, placed_axes(out_dims, out, "the result"), level, size)
+    def placed(out: Any, level: Level) -> Any:
+        return _out_of(out, placed_axes(out_dims, out, "the result"), level, level.payload.batch_size)
 
     @wraps(f)
     def mapped(*args: Any, **keywords: Any) -> Any:
-        dims: Sequence[Any] = in_dims if type(in_dims) is tuple else (in_dims,) * len(args)
+        dims: Any = in_dims if type(in_dims) is tuple else (in_dims,) * len(args)
         if len(dims) != len(args):
             raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
         size = common_length(args, dims)
         if size is None:
             dims, size = _axes_and_size(args, dims)
         if not cut or (bounds := bounds_of(size, chunk_size, workers)) is None:
-            return run(args, dims, keywords, size)
-        chunks = [([chunk_of(x, d, a, b) for x, d in zip(args, dims, strict=True)], b - a) for a, b in bounds]
-        parts = run_all([partial(run, chunk, dims, keywords, length) for chunk, length in chunks], workers)
+            batch = (_batch if type(size) is int else Batch)(size, randomness)
+            return in_batch(BatchedTensor, f, args, keywords, dims, batch, out_dims, placed)
+        calls = []
+        for a, b in bounds:
+            chunk = tuple([chunk_of(x, d, a, b) for x, d in zip(args, dims, strict=True)])
+            calls.append(partial(in_batch, BatchedTensor, f, chunk, keywords, dims, Batch(b - a, randomness), out_dims, placed))
+        parts = run_all(calls, workers)
         return joined(parts, placed_axes(out_dims, parts[0], "the result"))
 
     return mapped
