@@ -58,7 +58,8 @@ def frames(call):
     return found
 
 
-gradient, compiled = dispatch.grad(f), dispatch.compile(f)
+gradient, compiled, mapped = dispatch.grad(f), dispatch.compile(f), dispatch.vmap(square)
+TRACKED = dispatch.tensor(X, requires_grad=True)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,14 @@ gradient, compiled = dispatch.grad(f), dispatch.compile(f)
     [
         (lambda: square(X), 0),
         (lambda: compiled(X), 4),
+        (lambda: TRACKED.sum().backward(), 2),  # the rule of a sum, and what adds to the `.grad` that the call before left
+        (lambda: mapped(np.stack([X, X])), 1),
         (lambda: gradient(X), 19),
         (lambda: dispatch.vmap(gradient)(np.stack([X, X])), 47),
         (lambda: dispatch.jvp(f, (X,), (TANGENT,)), 62),
         (lambda: dispatch.make_fx(gradient, "fake")(X), 105),
     ],
-    ids=["plain", "compiled", "grad", "vmap_grad", "jvp", "make_fx_grad"],
+    ids=["plain", "compiled", "backward", "vmap", "grad", "vmap_grad", "jvp", "make_fx_grad"],
 )
 def test_a_call_is_short(call, most):
     found = frames(call)

@@ -8,7 +8,6 @@ from cpython.object cimport PyObject
 cimport numpy as cnp
 
 from .arguments cimport TENSOR, Check
-from .arrays cimport is_exact
 from .flatten cimport held, walk
 from .keys cimport rank_t
 from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
@@ -16,9 +15,6 @@ from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
 import numpy as np
 
 cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h":
-    bint PyArray_Check(PyObject *) noexcept nogil
 
 cdef extern from *:
     """
@@ -41,14 +37,19 @@ cdef extern from *:
         return dispatch_bounds((PyArrayObject_fields *)x, &low, &high)
                && dispatch_bounds((PyArrayObject_fields *)y, &from, &to) && low < to && from < high;
     }
-    /* Whether an ndarray is none of the values and shows the memory of none, told without running any code: the usual case,
-       of ndarrays, numbers, and lists of these. Two that own their memory share none. 0 means that it takes a longer look. */
+    /* Whether an ndarray, or a number of NumPy's, is none of the values and shows the memory of none, told without running any
+       code: the usual case, of ndarrays, numbers, and lists of these. Two that own their memory share none. 0 means that it
+       takes a longer look. */
     static int dispatch_is_fresh(PyObject *out, PyObject *const *values, Py_ssize_t count, int depth) {
-        const int owns = ((PyArrayObject_fields *)out)->flags & NPY_ARRAY_OWNDATA;
+        const int number = Py_TYPE(out) != &PyArray_Type;
+        if (number && !(PyArray_IsScalar(out, Number) && dispatch_is_leaf(out))) {
+            return 0;
+        }
+        const int owns = number ? 0 : ((PyArrayObject_fields *)out)->flags & NPY_ARRAY_OWNDATA;
         for (Py_ssize_t i = 0; i < count; i++) {
             PyObject *x = values[i];
             if (x != out && Py_TYPE(x) == &PyArray_Type) {
-                if (owns & ((PyArrayObject_fields *)x)->flags || !dispatch_share(out, x)) {
+                if (number || owns & ((PyArrayObject_fields *)x)->flags || !dispatch_share(out, x)) {
                     continue;
                 }
             } else if (PyList_CheckExact(x) || PyTuple_CheckExact(x)) {
@@ -65,6 +66,7 @@ cdef extern from *:
     """
     bint dispatch_is_fresh(PyObject *out, PyObject *const *values, Py_ssize_t count, int depth) noexcept
     bint dispatch_share(PyObject *x, PyObject *y) noexcept
+    bint PyArray_Check(PyObject *) noexcept nogil
 
 
 cdef enum:
@@ -206,13 +208,13 @@ cdef class Outputs:
         against.args, against.count = args, count
         if not (<Check>self.checks[i]).accept(out, &rank):
             return False
-        if self.aliased or (is_exact(out) and dispatch_is_fresh(out, args, count, DEPTH)):
+        if self.aliased or dispatch_is_fresh(out, args, count, DEPTH):
             return True
         return not walk(<object>out, is_shared, &against, DEPTH)
 
 
 cdef int accept(PyObject *outputs, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1:
-    if (<Outputs>outputs).single and is_exact(result) and dispatch_is_fresh(result, args, count, DEPTH):
+    if (<Outputs>outputs).single and dispatch_is_fresh(result, args, count, DEPTH):
         return True
     return (<Outputs>outputs).accept_all(result, args, count)
 

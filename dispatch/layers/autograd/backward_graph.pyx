@@ -11,12 +11,13 @@ and every hidden node newer than it are shown to the collector, and what is made
 shown once at most, so a hook costs no more than the nodes recorded since. What hides a node stands beside what frees it, and
 so the file has more than 350 lines.
 """
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.arrays cimport is_exact
-from ...core.python cimport Py_None, is_plain
+from ...core.python cimport Py_None, PyObject_GC_Track, PyObject_GC_UnTrack, PyObject_IS_GC, is_plain
 
 from ...errors import GradientError
 from .gradient_hooks import Handle, check_hook, hooked
@@ -40,9 +41,6 @@ cdef extern from *:
         int depth
     Graph the_graph "dispatch_the_graph"
     long long dispatch_next_order() noexcept
-    void PyObject_GC_Track(PyObject *) noexcept
-    void PyObject_GC_UnTrack(PyObject *) noexcept
-    bint PyObject_IS_GC(PyObject *) noexcept
 
 cdef enum:
     DEEPEST = 50                            # nodes that release each other by recursion; the rest waits its turn
@@ -169,6 +167,7 @@ cdef class Leaf:
         return f"<{self.name()}>"
 
 
+@cython.freelist(64)
 cdef class Node:
     """One recorded call.
 
@@ -342,7 +341,7 @@ Edge = Leaf | Node | Output
 
 
 cdef class Pull:
-    """The rule of a row: a function of the node, the gradient and `create_graph`, which gives each gradient a new array.
+    """The rule of a row: a function of the node, what it saved, the gradient and `create_graph`; each gradient is a new array.
 
     New, but for the gradient that came in, and for views: so a leaf may have one without a copy.
     """
@@ -350,8 +349,8 @@ cdef class Pull:
     def __init__(self, function not None):
         self.function = function
 
-    def __call__(self, node, grad, create_graph):
-        return self.function(node, grad, create_graph)
+    def __call__(self, Node node not None, grad, create_graph):
+        return self.function(node, node.saved, grad, create_graph)
 
 
 def released(Node node not None, grad, create_graph):

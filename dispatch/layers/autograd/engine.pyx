@@ -1,19 +1,23 @@
 """The walk back: from results to leaves, each node once, when every gradient that flows into it has arrived.
 
 A heap gives the newest node first, and a node is older than all that was made of its value. Nothing recurses, so a tape may
-be a million calls long, and what a node saved is let go right after its rule has run.
+be a million calls long, and what a node saved is let go right after its rule has run. The file has more than 350 lines because
+`x.backward()` and `.grad` stand beside the walk, whose steps in C they take.
 """
+cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_REFCNT
 
 from ...core.array_memory cimport has_layout, owned
-from ...core.arrays cimport is_exact
+from ...core.arrays cimport is_exact, is_numpy
 from ...core.layouts cimport is_sole
+from ...core.python cimport PyTuple_GET_ITEM
 from ...core.state cimport Level, Setting, rank_of_thread, thread_state
 from ...core.tensor cimport Wrapped
 from .backward_graph cimport Leaf, Node, Output, Pull
 
+from functools import wraps
 from heapq import heappop, heappush, heapreplace
 
 import numpy as np
@@ -30,16 +34,8 @@ from .backward_graph import released
 
 cnp.import_array()
 
-cdef extern from "numpy/arrayobject.h":
-    int NPY_ARRAY_WRITEABLE
-    int NPY_ARRAY_OWNDATA
-    bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
-
-cdef extern from "Python.h":
-    PyObject *PyTuple_GET_ITEM(tuple, Py_ssize_t) noexcept
-
 cdef int AUTOGRAD = _AUTOGRAD
-cdef tuple ARRAYS = (np.ndarray, np.generic)
+cdef type FLOAT64 = np.float64              # what a reduction gives
 
 
 cdef class _Ready:
@@ -66,7 +62,7 @@ def add_to_leaves(roots, seeds, Level level not None, bint keep, bint create_gra
     walked(tuple(roots), tuple(seeds), level, keep, create_graph, None).accumulate()
 
 
-def walk_from(Wrapped x not None, gradient):
+cdef bint walk_from(Wrapped x, gradient) except -1:
     """`x.backward(gradient)`, where that is an array laid out as `x`, or None and x a number; else False, and do nothing."""
     cdef tuple layout
     edge = x.kept
@@ -79,18 +75,21 @@ def walk_from(Wrapped x not None, gradient):
     if not x.level.open:
         return False
     if gradient is None:
-        if layout[0] or not isinstance(x.value, ARRAYS):
+        if len(<tuple>layout[0]) or not (type(x.value) is FLOAT64 or is_numpy(<PyObject *>x.value)):
             return False
         seed = one_of(layout[1])
     elif is_exact(<PyObject *>gradient) and has_layout(gradient, layout):
         seed = gradient
     else:
         return False
-    walked((edge,), (seed,), x.level, False, False, None).accumulate()
+    if isinstance(edge, Node):
+        walked(None, None, x.level, False, False, None, <Node>edge, seed).accumulate()
+    else:
+        walked((edge,), (seed,), x.level, False, False, None).accumulate()
     return True
 
 
-def one_of(dtype not None):
+cpdef object one_of(dtype):
     """A read-only 1 without axes, of a dtype."""
     found = READY.one
     if found is None or (<cnp.ndarray>found).descr is not dtype:
@@ -98,6 +97,15 @@ def one_of(dtype not None):
             raise complex_beginning()
         found = READY.one = freeze(np.ones((), dtype))
     return found
+
+
+def walking(method not None):
+    """`backward` as a method in C, so that the usual call, of a number or with an array laid out as the value, enters no frame."""
+    def backward(self, *args, **keywords):
+        cdef bint usual = isinstance(self, Wrapped) and len(args) < 2 and not keywords
+        if not (usual and walk_from(<Wrapped>self, args[0] if args else None)):
+            method(self, *args, **keywords)
+    return wraps(method)(backward)
 
 
 def add_to_leaf(Leaf leaf not None, grad):
@@ -136,7 +144,8 @@ def set_grad(x, value):
         )
 
 
-cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_graph, only):
+cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_graph, only, Node node=None, grad=None):
+    """Walk back from the roots, or from one node with a gradient that fits it."""
     cdef Walk walk = Walk.__new__(Walk)
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
     cdef Setting guard
@@ -146,6 +155,7 @@ cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_g
         guard = Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
     if rank_of_thread() and active_mode(_OBSERVE) is not None:
         only = checked(only)
+    walk.newest, walk.grad = node, grad
     guard.enter()
     try:
         walk.run(roots, seeds, keep, create_graph, only)
@@ -157,6 +167,7 @@ cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_g
     return walk
 
 
+@cython.freelist(4)
 cdef class Walk:
     """One backward: the nodes and leaves that a gradient has arrived for."""
 
@@ -176,7 +187,8 @@ cdef class Walk:
         cdef int few = 0
         first = second = given = None
         while True:
-            self.hand_on(node, edges, first, second, few, results, given, from_row)
+            if results is not None:
+                self.hand_on(node, edges, first, second, few, results, given, from_row)
             first = second = results = given = None         # the rule runs with nothing alive that it does not need
             if self.newest is not None and (not self.waiting or <long long>self.waiting[0][0] > self.newest.order):
                 node, given = self.newest, self.grad
@@ -199,7 +211,10 @@ cdef class Walk:
                 edges, rule = node.all_edges, node.rule
             from_row = type(rule) is Pull
             try:
-                found = (<Pull>rule).function(node, given, create_graph) if from_row else rule(node, given, create_graph)
+                if from_row:
+                    found = (<Pull>rule).function(node, node.saved, given, create_graph)
+                else:
+                    found = rule(node, given, create_graph)
             except Exception as error:
                 add_note(error, node)
                 raise
@@ -223,7 +238,8 @@ cdef class Walk:
             raise ValueError(f"the rule of {node!r} gave {len(results)} gradients for {n} edges.")
         for i in range(n if edges is not None or n < 2 else 2):
             # Nobody but this tuple holds it: a rule has returned what it made, and kept nothing of that.
-            sole = ours and is_exact(PyTuple_GET_ITEM(results, i)) and is_sole(PyTuple_GET_ITEM(results, i))
+            sole = (ours and is_exact(PyTuple_GET_ITEM(<PyObject *>results, i))
+                    and is_sole(PyTuple_GET_ITEM(<PyObject *>results, i)))
             edge, result = edges[i] if edges is not None else first if i == 0 else second, results[i]
             if edge is None or result is None:
                 continue
@@ -332,7 +348,7 @@ cdef class Walk:
 
 
 cdef bint is_owner(x) noexcept:
-    return is_exact(<PyObject *>x) and PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE)
+    return is_exact(<PyObject *>x) and cnp.PyArray_CHKFLAGS(<cnp.ndarray>x, cnp.NPY_ARRAY_OWNDATA | cnp.NPY_ARRAY_WRITEABLE)
 
 
 cdef tuple all_of(tuple edges, first, second, int few):

@@ -71,6 +71,7 @@ cdef class Plan:
     """
 
     cdef Pull rule
+    cdef object own                         # the set
     cdef bytes kinds
     cdef bytes places
     cdef bint everything                    # every argument is saved, as it is
@@ -148,10 +149,9 @@ cdef class RowKernel:
     """
 
     cdef vectorcallfunc slot
-    cdef object op
-    cdef object whole
-    cdef object plan_for
+    cdef object op, whole, plan_for
     cdef dict plans
+    cdef Plan newest
     cdef bint several                       # results
 
 
@@ -168,10 +168,12 @@ cdef PyObject *call_row(PyObject *self, PyObject *const *args, size_t nargsf, Py
             hold(<PyObject *>out)           # nothing is tracked: the kernel itself was asked for
             return <PyObject *>out
         like = <Wrapped>taken.like
-        own = own_of(&taken)
-        plan = kernel.plans.get(own)
-        if plan is None:
-            plan = kernel.plans.setdefault(own, kernel.plan_for(own))
+        own, plan = own_of(&taken), kernel.newest
+        if plan is None or plan.own is not own:     # a small number is one object
+            plan = kernel.plans.get(own)
+            if plan is None:
+                plan = kernel.plans.setdefault(own, kernel.plan_for(own))
+            plan.own, kernel.newest = own, plan
         if plan.rule is None:
             hold(<PyObject *>out)
             return <PyObject *>out
@@ -284,10 +286,7 @@ cdef class UserKernel:
     """The kernel that records an operator with a user's functions; `whole` runs the operator one step down."""
 
     cdef vectorcallfunc slot
-    cdef object op
-    cdef object whole
-    cdef object pull
-    cdef object setup_context
+    cdef object op, whole, pull, setup_context
     cdef list handed                        # the arguments from another operator, which are no values here
     cdef Py_ssize_t returns
     cdef bint single                        # whether the result is one array

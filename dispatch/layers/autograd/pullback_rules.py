@@ -49,8 +49,8 @@ def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Ke
 # cost as much as the pullbacks.
 VALUE, PROTECTED, LIST, LAYOUT, OUT = range(5)
 PULL = """
-def pull(node, g, create_graph):
-    {names} = node.saved{gradients}
+def pull(node, saved, g, create_graph):
+    {names} = saved{gradients}
     if create_graph:
         data = node.inputs
         {again}

@@ -17,11 +17,6 @@ from ...core import wrap
 
 cnp.import_array()
 
-cdef extern from "numpy/arrayobject.h":
-    int NPY_ARRAY_WRITEABLE
-    void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
-    void PyArray_ENABLEFLAGS(cnp.ndarray, int) noexcept
-
 cdef type GENERIC = np.generic
 cdef tuple NOTHING = ()
 
@@ -93,7 +88,7 @@ cdef object wrapped(type wrapper, out, Wrapped like, data):
     """A wrapper, of the level of `like`, of a result, of which an array becomes read-only."""
     cdef Wrapped made
     if is_exact(<PyObject *>out):
-        PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)
+        cnp.PyArray_CLEARFLAGS(<cnp.ndarray>out, cnp.NPY_ARRAY_WRITEABLE)
     elif not isinstance(out, GENERIC):
         return wrap(wrapper, out, like, data, True)
     made = dispatch_made(wrapper, NOTHING)
@@ -162,6 +157,6 @@ def taken_from(type wrapper not None, function, arrays, Level level not None):
     if Py_REFCNT(made) == 1:
         made = None
         if is_exact(<PyObject *>value) and is_unseen(<PyObject *>value):
-            PyArray_ENABLEFLAGS(<cnp.ndarray>value, NPY_ARRAY_WRITEABLE)
+            cnp.PyArray_ENABLEFLAGS(<cnp.ndarray>value, cnp.NPY_ARRAY_WRITEABLE)
             return edge, value
     return edge, owned(value)

@@ -24,7 +24,7 @@ from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
 from .backward_graph import Leaf, Node, Output
-from .engine import add_to_leaf, add_to_leaves, grad_of, one_of, set_grad, walk_from
+from .engine import add_to_leaf, add_to_leaves, grad_of, one_of, set_grad, walking
 from .grad_mode import in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
@@ -96,6 +96,7 @@ class TrackedTensor(Tensor):
 
     grad = property(grad_of, set_grad, doc="The sum of the gradients that backwards gave this value; see the class.")
 
+    @walking
     @refusing
     def backward(
         self,
@@ -135,9 +136,6 @@ class TrackedTensor(Tensor):
         """
         if more or others:
             raise unfit(TrackedTensor.backward, (self, gradient, *more), others)
-        usual = retain_graph is None and create_graph is False and inputs is None
-        if usual and walk_from(self, gradient):
-            return
         check_open(self)
         if retain_graph is not None or create_graph is not False:
             retain_graph = None if retain_graph is None else check_flag(retain_graph, "retain_graph")
