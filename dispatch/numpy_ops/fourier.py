@@ -226,8 +226,13 @@ def _axes(x: Any, axes: Any) -> list[int]:
     return [normalize_axis_index(axis, len(x.shape)) for axis in axes]
 
 
-fftshift = composite("fft_fftshift(Tensor x, int[1]? axes=None) -> Tensor", _fftshift, numpy=np.fft.fftshift, laid_out=True)
-ifftshift = composite("fft_ifftshift(Tensor x, int[1]? axes=None) -> Tensor", _ifftshift, numpy=np.fft.ifftshift, laid_out=True)
+def _shifted_of_few(x: Any, axes: Any = None) -> Any:
+    """Return an array laid out as a result; which axes are shifted does not matter."""
+    return np.fft.fftshift(x)
+
+
+fftshift = composite("fft_fftshift(Tensor x, int[1]? axes=None) -> Tensor", _fftshift, numpy=np.fft.fftshift, laid_out=_shifted_of_few)
+ifftshift = composite("fft_ifftshift(Tensor x, int[1]? axes=None) -> Tensor", _ifftshift, numpy=np.fft.ifftshift, laid_out=_shifted_of_few)
 
 
 FUNCTIONS = dict([

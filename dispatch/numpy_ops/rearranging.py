@@ -318,9 +318,16 @@ def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
     shifts, axes = [plain(i) if isinstance(plain(i), tuple) else (i,) for i in (shift, axis)]
     for by, at in zip(*np.broadcast_arrays(np.arange(len(shifts)), np.arange(len(axes))), strict=True):
         by, at = shifts[by], normalize_axis_index(axes[at], len(x.shape))
-        cut = -by % larger(x.shape[at], 1)
+        cut = _opposite(by) % larger(x.shape[at], 1)
         x = concatenate([getitem(x, along(at, len(x.shape), s)) for s in (slice(cut, None), slice(cut))], at)
     return x
+
+
+def _opposite(shift: Any) -> Any:
+    """Return the way back; a number of NumPy's may have no sign."""
+    if isinstance(shift, (list, tuple)):
+        return [_opposite(by) for by in shift]
+    return -int(shift) if isinstance(shift, np.integer) else -shift
 
 
 def _rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
@@ -351,7 +358,7 @@ roll: OpOverload = composite(
     _roll,
     numpy=undispatched(np.roll),
     laid_out=True,
-    autograd=pullbacks(x=lambda g, shift, axis: roll(g, [-i for i in shift] if isinstance(shift, (list, tuple)) else -shift, axis)),
+    autograd=pullbacks(x=lambda g, shift, axis: roll(g, _opposite(shift), axis)),
     jvp=linear("x"),
 )
 rollaxis = composite("rollaxis(Tensor(a) x, int axis, int start=0) -> Tensor(a)", _rollaxis)

@@ -365,6 +365,18 @@ def test_of_an_empty_list_of_places_numpy_makes_whole_numbers(f: Any) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, n: np.roll(x, n, axis=n), lambda x, n: np.roll(x, (n, n), axis=(0, n)), lambda x, n: np.fft.fftshift(x, n), lambda x, n: np.fft.ifftshift(x, n),
+])  # fmt: skip
+def test_a_whole_number_of_numpys_without_a_sign_is_one_of_pythons(f: Any) -> None:
+    x = np.arange(15.0).reshape(3, 5)
+    moved, weighted = lambda n: lambda x: f(x, n), lambda n: lambda x: np.sum(f(x, n) * x**2)
+    for n in (np.uint8(1), np.int64(1)):
+        assert np.array_equal(vmap(moved(n))(x[None])[0], f(x, 1))
+        assert np.array_equal(functionalize(moved(n))(x), f(x, 1))
+        assert np.array_equal(grad(weighted(n))(x), grad(weighted(1))(x))
+
+
 def test_a_list_of_numbers_is_told_from_what_another_framework_knows() -> None:
     x = dispatch.tensor(np.ones(2), requires_grad=True)
     assert has_listed((x, [1.0, 2], None, "left"))
