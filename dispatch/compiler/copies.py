@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, first_wrapper
 from ..core.pytree import items_of, leaves, opened
 from ..errors import ArgumentError, DispatchError, TracingError
 from ..layers.trace import TracedNumber
@@ -56,6 +56,7 @@ STANDING: dict[type, type] = {
     CopiedFunction: types.FunctionType, CopiedMethod: types.MethodType, CopiedModule: types.ModuleType,
     CopiedProperty: property, CopiedCachedProperty: functools.cached_property,
 }  # fmt: skip
+HANDED_OVER = type(np.sum)
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
 
 
@@ -117,6 +118,19 @@ def asking(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
         if traced and function is np.require:
             check_requirements(*args[2:], **keywords)
         return (ours if traced else function)(*args, **keywords)
+
+    return made
+
+
+def handed_over(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy that looks for traced values in lists, too, where NumPy asks none: `np.max([x, y])`."""
+
+    @functools.wraps(function)
+    def made(*args: Any, **keywords: Any) -> Any:
+        found = first_wrapper([x for x in (*args, *keywords.values()) if type(x) in (list, tuple)])
+        if found is None:
+            return function(*args, **keywords)
+        return found.__array_function__(function, (type(found),), args, keywords)
 
     return made
 
@@ -268,6 +282,8 @@ class Copies:
             return self.made[id(x)]
         if id(x) in self._swapped:
             return self._swapped[id(x)]
+        if cls is HANDED_OVER:  # where code may make a set of them or write their text, each stands for itself
+            return x if self._stands else self._put(x, handed_over(x))
         if is_opaque(x):
             drawn = cls is np.random.Generator and self._mode is not None
             return self._put(x, TracedGenerator(x, self._mode, False) if drawn else Opaque(x))

@@ -67,6 +67,8 @@ FUNCTIONS = {
     "a helper": lambda x: scaled(x) - scaled(x, factor=0.5),
     "partial": functools.partial(scaled, factor=3.0),
     "an object": Step(0.125),
+    "lists where NumPy asks none": lambda x: (np.max([x[0], x[1]]), np.median([x, x * 2.0], axis=0), np.lexsort([x, -x]), np.linalg.norm([x[0], 2.0])),
+    "a list by keyword": lambda x: np.average([x[0], 2.0], weights=[1.0, x[1] ** 2]),
     "isinstance": lambda x: np.array([x[0]]) if isinstance(x, np.ndarray) else np.array([x[1]]),
     "identity written": lambda x: [made := np.identity(3), made.__setitem__((0, 2), x[1])][0],
 }
@@ -77,6 +79,13 @@ WAYS = {
     "export": lambda f, *args: dispatch.export(f, args),
     "export, dynamic": lambda f, *args: dispatch.export(f, args, dynamic_shapes={"x": {0: True}}),
 }
+
+
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_compile_takes_it_too(f):
+    compiled = dispatch.compile(f, fullgraph=True)
+    for x in (X, Y):
+        same(given_and_found(compiled, x), given_and_found(f, x))
 
 
 def given_and_found(f, *args):
