@@ -114,7 +114,7 @@ def with_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[A
             if is_mask(i):
                 raise BatchingError(
                     f"{op}: a mask that differs from item to item selects different numbers of elements, which make no batch. "
-                    "Write np.where(mask, x, other), which keeps the shape."
+                    "Write np.where(mask, x, other), which keeps the shape; x[...] = np.where(mask, x * c, x) for x[mask] *= c."
                 )
             i = in_front(i, dim)
             i = reshape(i, (info.batch_size, *(1,) * (width - len(i.shape) + 1), *i.shape[1:]))
