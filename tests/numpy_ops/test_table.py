@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from samples import DTYPES, HERMITIAN, bare, cases, hermitian, laid_out, maker, numpys
-from turns import in_turn
+from turns import every, in_turn
 
 import dispatch
 from dispatch import FakeTensor, FakeTensorMode, ops, vmap
@@ -81,8 +81,9 @@ def memory_order(x: Any) -> Any:
 def test_the_shape_rule_gives_what_the_kernel_gives(op: OpOverload, dtype: Any) -> None:
     if op.schema.name == "round" and dtype.kind == "c" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
         pytest.skip("NumPy 2.0 rounds complex numbers into C order, whatever the order is that they have")
-    for case in cases(op, maker(dtype)):
-        for args in layouts(op, case):
+    for number, case in enumerate(cases(op, maker(dtype)), list(DTYPES.values()).index(dtype)):
+        laid = list(layouts(op, case))
+        for args in in_turn(laid, 2 * number, (len(laid) + 1) // 2):
             with FakeTensorMode() as mode:
                 fakes = mapped(mode.from_array, args)
             try:
@@ -232,9 +233,8 @@ def test_the_gradient_is_that_of_finite_differences(op: OpOverload, dtype: Any) 
 @pytest.mark.parametrize("dtype", [DTYPES["float64"], DTYPES["complex128"]], ids=str)
 @quiet
 def test_the_second_gradient_is_that_of_the_first(op: OpOverload, dtype: Any) -> None:
-    for x, f in gradients(op, dtype):
-        if x.size == 0:
-            continue
+    found = [(x, f) for x, f in gradients(op, dtype) if x.size]
+    for x, f in found if every() or len(found) == 1 else found[dtype.kind == "c" :: 2]:  # each of real numbers or of complex ones
         weights = maker(dtype, seed=1)(x.shape)
 
         def slope(x: Any, f: Any = f, weights: Any = weights) -> Any:
