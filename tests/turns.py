@@ -17,4 +17,4 @@ def every() -> bool:
 def in_turn(ways: Iterable[Any], number: int, count: int = 1) -> list[Any]:
     """So many of the ways for the case of a number, the next ones for the next case; in a run of everything all."""
     ways = list(ways)
-    return ways if every() else [ways[(number + i) % len(ways)] for i in range(min(count, len(ways)))]
+    return ways if every() or count >= len(ways) else [ways[(number + i) % len(ways)] for i in range(count)]
