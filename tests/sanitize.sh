@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the package with AddressSanitizer and UndefinedBehaviorSanitizer in a scratch copy, and runs there the tests of the
-# compiled parts: the core's, the tape's, the compiler's, those of the loops over items, and the fuzzer. The first fault ends
+# compiled parts: the core's, the tape's, the batches', the compiler's, those of the loops over items, and the fuzzer. The first fault ends
 # the run with a report. The checkout and its build stay as they are.
 #
 #     tests/sanitize.sh                    all of these tests
@@ -22,7 +22,7 @@ CFLAGS="-g -fno-omit-frame-pointer $sanitizers" LDFLAGS="$sanitizers" "$python" 
 
 tests=("$@")
 if [ $# -eq 0 ]; then
-    tests=(tests/core tests/layers/autograd tests/layers/trace tests/compiler tests/operators/gufunc
+    tests=(tests/core tests/layers/autograd tests/layers/trace tests/layers/vmap tests/compiler tests/operators/gufunc
            tests/test_fuzz_calls.py tests/test_lifetime.py tests/test_threads.py)
 fi
 # malloc: Python's own allocator would hide what is read after it was freed. Leaks are not looked for: Python itself keeps what it
