@@ -36,10 +36,11 @@ from ..core import (
 )
 from ..core.pytree import leaves, mapped, unflatten
 from ..dispatcher.layer import layers
-from ..errors import DefinitionError, DispatchError, kind_of
+from ..errors import DefinitionError, DispatchError, TracingError, kind_of
 from ..schema.types import RESIDUAL
 
 NOTHING: frozenset[int] = frozenset()
+TRANSFORMS = frozenset({int(DispatchKey.JVP), int(DispatchKey.AUTOGRAD), int(DispatchKey.VMAP)})
 NEVER: frozenset[frozenset[int]] = frozenset()  # one for all rules: an empty frozenset takes 216 bytes
 # By the device of arrays that are computed when their data are asked for: its key, and what makes the stand-in of one.
 stand_ins: dict[str, tuple[int, Callable[[Any], Any]]] = {}
@@ -83,9 +84,17 @@ class Opacity:
 
     def holds(self, values: Any, more: frozenset[int] = NOTHING) -> bool:
         """Whether the rule is called as one operator for these values, and for some of `more` keys that it is given."""
-        if self.is_open or not (keys := keys_of(values) | more):
+        if self.is_open:
             return False
-        return self.declared is True or keys in self.asked or self in (setting(DispatchKey.TRACE) or NOTHING)
+        keys = keys_of(values) | more
+        if self.declared is None and self in (setting(DispatchKey.TRACE) or NOTHING):
+            if not keys or keys & TRANSFORMS:  # of a transform inside another a rule gets all values at once, or takes turns
+                raise TracingError(
+                    "a rule of an operator is given values of two transforms, or of none, and it refers to what cannot be "
+                    "compared, or may change it. Pass what is needed to the operator."
+                )
+            return True
+        return bool(keys) and (self.declared is True or keys in self.asked)
 
     def ends_at(self, key: int) -> bool:
         """Whether no derivative comes of values of a layer: the rule is known to be opaque there, and its operator has none."""

@@ -268,6 +268,23 @@ def test_a_rule_that_cannot_be_compared_is_called_as_one_operator_and_a_setup_co
     dispatch.compile(lambda a: op(a), fullgraph=True)(x)  # without a transform it has no part in the trace
 
 
+@pytest.mark.parametrize("transform", [lambda f: lambda a: dispatch.vmap(f)(np.stack([a, a])), dispatch.jacfwd])
+def test_a_rule_that_cannot_be_compared_is_not_called_as_one_operator_inside_another_transform(transform):
+    """There the rule itself is called once for the whole batch, and the operator once for each item."""
+    outcomes = []
+    for wrap in (lambda f: f, dispatch.compile):
+        count = itertools.count(1)
+        op = operator(autograd=lambda ctx, g, count=count: g * next(count))
+        f = transform(dispatch.grad(lambda a, op=op: np.sum(op(a) * a)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            g = wrap(f)
+            outcomes.append([g(x) for _ in range(3)])
+    np.testing.assert_array_equal(*outcomes)
+    with pytest.raises(TracingError, match="a rule of an operator is given values of two transforms, or of none, and it refers to"):
+        dispatch.compile(f, fullgraph=True)(x)
+
+
 def test_a_block_of_errstate_in_a_rule_holds_when_the_graph_runs():
     def backward(ctx, g):
         with np.errstate(divide="raise"):
