@@ -128,6 +128,10 @@ def _list(options: argparse.Namespace) -> None:
         for name, what in sorted(found_for.items()):
             print(f"{name:{width}}  {what or 'no row'}")
         return
+    if options.module is not None and options.module.startswith("np."):
+        name = options.module[len("np.") :]
+        said = f"{options.module} is one function of NumPy. Write npdispatch explain np::{name}; or npdispatch list np for all."
+        raise ArgumentError(said)
     for op in sorted(ops, key=lambda op: op.name) if options.module is None else defined_by(options.module):
         print(op)
 

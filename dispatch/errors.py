@@ -339,3 +339,11 @@ def __getattr__(name: str) -> NoReturn:
     known = [word for word, value in globals().items() if isinstance(value, type) and issubclass(value, DispatchError)]
     advice = "" if name.startswith("_") else did_you_mean(name, known)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{advice}", name=name)
+
+
+def no_items() -> NoReturn:
+    """Raise what an iteration over a value without axes is answered with."""
+    raise TypeError(
+        "iteration over a 0-d tensor: it has no axis, and cannot be taken apart. A list of arrays is [x, y]; x.max(axis) gives "
+        "the values alone, and x.argmax(axis) their places."
+    )

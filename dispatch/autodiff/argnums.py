@@ -113,7 +113,10 @@ class Arguments:
             raise GradientError(f"{asked}, which is {kind_of(x)}, and has no derivative. Write {line}.")
         if hasattr(type(x), "__array__") and not is_array(x):
             whose = f"{type(x).__module__.partition('.')[0]}.{type(x).__name__}"
-            raise GradientError(f"{asked}, which is a {whose}, and no array of NumPy. Write np.asarray(x).")
+            line = "np.asarray(x.detach())" if getattr(x, "requires_grad", False) is True else "np.asarray(x)"
+            if whose.endswith("Tracer"):  # of JAX, which has no numbers inside its transforms
+                line = "an operator of the function, custom_op, and call dispatch.interop.jax.export(op) there"
+            raise GradientError(f"{asked}, which is a {whose}, and no array of NumPy. Write {line}.")
         if not is_array(x):
             raise GradientError(
                 f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "

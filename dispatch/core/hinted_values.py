@@ -21,7 +21,7 @@ WORDS: dict[Any, str] = {
     None: "None", Callable: "a function", Collection: "a list", Iterable: "a list", Mapping: "a dict", PathLike: "a path",
     Sequence: "a list", bool: "True or False", complex: "a number", dict: "a dict", float: "a number", int: "an int",
     list: "a list", str: "a str", tuple: "a tuple", type: "a class", type(None): "None",
-    "DispatchKey": "a DispatchKey, DispatchKey.CPU say", "Keeper": "a Library", "OpOverload": "an operator",
+    "Body": "a Graph", "DispatchKey": "a DispatchKey, DispatchKey.CPU say", "Keeper": "a Library", "OpOverload": "an operator",
     "ShapeSource": "a ShapeEnv", "Tag": "a Tag, Tag.pointwise say", "TextIO": "an open file", "TextIOBase": "an open file",
 }  # fmt: skip
 SEVERAL = (list, Sequence, Iterable, Collection, tuple)
@@ -41,7 +41,9 @@ def fits(value: Any, hint: Any) -> bool:
         return any(fits(value, part) for part in parts)
     if origin is Literal:
         return isinstance(value, str) and value in parts
-    if hint is Any or isinstance(hint, TypeVar):
+    if isinstance(hint, TypeVar):
+        return hint.__bound__ is None or fits(value, hint.__bound__)
+    if hint is Any:
         return True
     if hint is bool:
         return isinstance(value, (bool, np.bool_))
@@ -81,6 +83,7 @@ def words(hint: Any) -> str:
     """
     said: list[str] = []
     for one in typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,):
+        one = getattr(one, "__bound__", one) if isinstance(one, TypeVar) else one
         origin, parts = typing.get_origin(one) or one, typing.get_args(one)
         if origin is Literal:
             said.extend(map(repr, parts))

@@ -1,5 +1,9 @@
 """What to write here in place of torch's, JAX's or pandas' names: of an array's attributes, and of functions of arrays."""
 
+import numpy as np
+
+from .source import raised_at
+
 _ARRAY = "dispatch.detach(x), which is an array"
 _COMPUTES = "x: its values are there"
 _LEAF = "on a copy of what is a leaf"
@@ -125,3 +129,48 @@ ELSEWHERE = {
     "zero_": "x[...] = 0",
     "zero_grad": "x.grad = None",
 }  # fmt: skip
+
+_ITSELF = dict.fromkeys(
+    ("cpu", "data", "detach", "detach_", "numpy", "storage", "to_numpy", "values"), "x itself, which is an array"
+)
+
+
+def instead_of(name: str) -> str:
+    """What to write for a name: the words of the table; or NumPy's function of it, in place for a name of torch's; or nothing.
+
+    Examples
+    --------
+    >>> instead_of("unsqueeze"), instead_of("ceil"), instead_of("ceil_"), instead_of("lgamma")
+    ('np.expand_dims(x, axis)', 'np.ceil(x)', 'x[...] = np.ceil(x)', '')
+    """
+    if words := ELSEWHERE.get(name, ""):
+        return words
+    for module, where in ((np, "np"), (np.linalg, "np.linalg"), (np.fft, "np.fft")):
+        if callable(getattr(module, name, None)) and not isinstance(getattr(module, name), type):
+            return f"{where}.{name}(x)"
+    plain = name[:-1]
+    if name.endswith("_") and (hasattr(np, plain) or plain in ELSEWHERE):
+        return f"x[...] = {instead_of(plain)}"
+    return ""
+
+
+def note_words(error: BaseException) -> None:
+    """Say in a note of an exception, raised in a user's function, what NumPy calls what was asked of an array of NumPy.
+
+    Examples
+    --------
+    >>> try:
+    ...     np.ones(3).unsqueeze(0)
+    ... except AttributeError as error:
+    ...     note_words(error)
+    ...     print(*error.__notes__)
+    NumPy's arrays have no 'unsqueeze'. Write np.expand_dims(x, axis).
+    """
+    said = ""
+    if isinstance(error, AttributeError) and error.name and isinstance(error.obj, (np.ndarray, np.generic)):
+        words = _ITSELF.get(error.name, "") or instead_of(error.name)
+        said = f"NumPy's arrays have no {error.name!r}. Write {words}." if words else ""
+    elif type(error) is TypeError and str(error) == "'int' object is not callable" and (line := raised_at(error)) is not None:
+        said = "x.size is a number. Write x.shape for all lengths, x.shape[0] for one." if ".size(" in line.text else ""
+    if said and said not in getattr(error, "__notes__", ()):
+        error.add_note(said)

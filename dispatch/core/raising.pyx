@@ -52,6 +52,7 @@ cdef void note(PyObject *self, Definition definition, PyObject *const *args, Py_
     PyErr_NormalizeException(&kind, &error, &traceback)
     if error == NULL:                       # a kernel in C that failed without saying why: the interpreter will complain
         return
+    (<object>error).__traceback__ = (<object>error).__traceback__ if traceback == NULL else <object>traceback
     try:
         (<object>self).hooks.note(definition, values_of(args, n), <object>error)
     except Exception:                       # without a note, then: what arrives is what the kernel raised

@@ -17,7 +17,7 @@ from .python cimport items_of_tuple, new_reference, tuple_of
 from .state cimport GROUND, Level, thread_state
 from .vectorcall cimport vectorcall
 
-from ..errors import ArgumentError, ConversionError, EscapedValueError, GuardError
+from ..errors import ArgumentError, ConversionError, EscapedValueError, GuardError, no_items
 from .keys import DispatchKey
 from .arrays import freeze
 from .wrong_attributes import not_set
@@ -161,7 +161,7 @@ class Tensor(Wrapped):
         return self.shape[0]
 
     def __iter__(self):
-        return (self[i] for i in range(len(self)))
+        return (self[i] for i in range(len(self) if self.shape else no_items()))
 
     # Identity: equality is elementwise, as in NumPy, so it must not decide what a wrapper's hash is.
     __hash__ = object.__hash__

@@ -12,6 +12,23 @@ from typing import Any, ClassVar
 from ..errors import ArgumentError, did_you_mean, kind_of
 
 _MOST_SHOWN = 12
+# What others find where the namespaces of operators are, and what to write.
+NAMESPACES_ELSEWHERE = {
+    "aten": "ops.np", "load_library": "import module, which defines operators as it is imported", "numpy": "ops.np",
+    "prims": "ops.np", "scipy": "ops.scipy_special",
+}  # fmt: skip
+
+
+def namespace_instead(name: str, known: Collection[str]) -> str:
+    """What to write for a namespace that is none, with its leading space.
+
+    Examples
+    --------
+    >>> namespace_instead("aten", ["np"]), namespace_instead("mylib::scale", ["np"]), namespace_instead("mylab", ["mylib"])
+    (' Write ops.np.', ' Write ops.mylib.scale.', " Did you mean 'mylib'?")
+    """
+    words = f"ops.{name.replace('::', '.')}" if "::" in name else NAMESPACES_ELSEWHERE.get(name)
+    return f" Write {words}." if words else did_you_mean(name, known)
 
 
 @functools.lru_cache(1024)  # `hasattr(x, name)` asks again and again
@@ -26,7 +43,7 @@ def _advice(x: object, name: str, elsewhere: Mapping[str, str] | None) -> str:
     own = [word for word in (*getattr(kind, "_fields", ()), *getattr(x, "__dict__", ())) if not word.startswith("_")]
     known = list(dict.fromkeys([*_names_of(kind), *own, *(("name", "value") if isinstance(x, enum.Enum) else ())]))
     listed = 0 < len(known) <= _MOST_SHOWN and getattr(type(x), "_listed", True)
-    few = f" It has: {', '.join(known)}." if listed else ""
+    few = f" It has: {', '.join(known)}." if listed else " dir(x) lists what it has." if known else ""
     return did_you_mean(name, known) or few
 
 

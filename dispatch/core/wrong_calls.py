@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DefinitionError, DispatchError, close_matches, did_you_mean, kind_of
 from .hinted_values import title, unsuited
+from .others_words import note_words
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,23 +30,35 @@ PARAMETERS_ELSEWHERE = {
     "arg_num": "argnums", "body_fn": "body", "body_fun": "body", "carried_inputs": "init", "combine_fn": "f",
     "cond_fn": "cond", "cond_fun": "cond", "false_fn": "false", "false_fun": "false", "init_val": "init",
     "operand": "operands", "predicate": "pred", "true_fn": "true", "true_fun": "true",
-    "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types",
-    "grad_output": "grad_outputs", "in_axes": "in_dims", "mutable_args": "mutates_args", "out_axes": "out_dims",
-    "require_grad": "requires_grad", "static_argnums": "static_argnames", "types": "device_types",
+    "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types", "dim": "axis", "dims": "axis",
+    "grad_output": "grad_outputs", "in_axes": "in_dims", "keepdim": "keepdims", "key": "rng", "mutable_args": "mutates_args",
+    "out_axes": "out_dims", "require_grad": "requires_grad", "shape": "size", "static_argnums": "static_argnames",
+    "types": "device_types", "unbiased": "ddof",
 }
 # Parameters of others that no function here has, and what to do without them.
 NO_PARAMETERS = {
+    "allow_int": "Cast what is to be differentiated: x.astype(float).",
+    "axis_name": "A mapped function sees one item: what goes over the items, a sum say, is written behind the vmap.",
     "axis_size": "The size is read from the mapped arguments.",
+    "chunk_size": "The directions go in one batch; jacrev takes chunk_size=.",
+    "create_graph": "What comes back can be differentiated as it is: grad(grad(f)).",
     "device": "An array has the device that it was made on: give an array of that device.",
+    "donate_argnums": "An array that is given stays the caller's: leave it out.",
+    "has_aux": "Return the number alone.",
+    "holomorphic": "Complex numbers are taken as they are: leave it out.",
+    "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",
     "out": "Take the result, y = f(x).",
+    "unroll": "The loop is run in C: leave it out.",
     "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
 }  # fmt: skip
 
 
 # What a parameter is that was left out, where its name does not say it.
 MISSING = {
-    "dispatch_key": " It is 'CPU', say.", "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.",
-    "level": " It is 'default', 'full' or 'off'.", "schema": ' It is text: "(Tensor x) -> Tensor".',
+    "device": " It is the name of a device, 'cpu' or one of your own.", "dispatch_key": " It is 'CPU', say.",
+    "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.", "level": " It is 'default', 'full' or 'off'.",
+    "mutates_args": " It is () where the function writes to no argument.", "schema": ' It is text: "(Tensor x) -> Tensor".',
+    "types": " It is 'cpu', say, or several devices in a tuple.",
 }  # fmt: skip
 
 # What others call what an operator has: the verb, and how it is written.
@@ -178,7 +191,7 @@ def clear(
             raise
         except Exception as error:
             inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
-            if not isinstance(error, TypeError) or (inside and _binds(function, args, keywords)):
+            if not isinstance(error, TypeError) or (inside and not does_not_take(function, args, keywords)):
                 refusal = None if calls is None else _uncallable(function, calls, args, keywords)
                 refusal = refusal or unsuited(function, args, keywords)
                 if refusal is None:
@@ -192,13 +205,21 @@ def clear(
     return called
 
 
-def _binds(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """Whether a call fits a function's parameters: one of `contextlib.contextmanager` refuses inside what does not."""
+def does_not_take(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether a call does not fit a function's parameters; no of a builtin that tells nothing of them.
+
+    Examples
+    --------
+    >>> does_not_take(np.sum, (3,), {"dim": 0}), does_not_take(np.sum, (3,), {"axis": 0}), does_not_take(max, (), {})
+    (True, False, False)
+    """
     try:
         inspect.signature(function).bind(*args, **keywords)
     except TypeError:
+        return True
+    except ValueError:
         return False
-    return True
+    return False
 
 
 def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords: Collection[str] = ()) -> None:
@@ -242,11 +263,13 @@ def note_containers(who: str, raised: BaseException | None, given: Mapping[str, 
     """
     if not isinstance(raised, (TypeError, AttributeError)):
         return
+    note_words(raised)
     for name, x in given.items():
         kind = type(x).__name__
-        if type(x) in (list, tuple) and (f"'{kind}'" in str(raised) or "sequence" in str(raised)):
+        if type(x) in (list, tuple) and any(word in str(raised) for word in (f"'{kind}'", f"a {kind} of length", "sequence")):
             said = f"{who}: {name} is a {kind} of {len(x)}, and the function gets a {kind}, with a value for each item."
-            raised.add_note(f"{said} For one array give {'np.asarray(x)' if len(x) != 1 else 'the item alone'}.")
+            one = "np.empty(x)" if who == "eval_shape" else "np.asarray(x)" if len(x) != 1 else "the item alone"
+            raised.add_note(f"{said} For one array give {one}.")
 
 
 def may_take(f: Any, count: int) -> bool:
@@ -326,6 +349,10 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
     parameters, name = dict(inspect.signature(function).parameters), title(function)
     first, of_class = next(iter(parameters), ""), "." in function.__qualname__.rpartition("<locals>.")[2]
     if of_class and first in ("self", "cls", "_cls"):
+        owner = function.__qualname__.split(".")[-2]
+        if first == "self" and args and all(cls.__name__ != owner for cls in type(args[0]).__mro__):
+            said = f"{owner}.{name} was called on the class, and is a method"
+            return ArgumentError(f"{said}: make {kind_named(owner)}, and call its {name}.")
         args = args[1:]
         del parameters[first]
     kinds = {name: parameter.kind for name, parameter in parameters.items()}
@@ -350,6 +377,11 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
     missing = _missing(parameters, len(args), keywords)
     first_of = MISSING.get(missing[0], "") if len(missing) == 1 else ""
     return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.{first_of}")
+
+
+def kind_named(name: str) -> str:
+    """Return the name of a class with its article."""
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def _shown(parameters: Iterable[inspect.Parameter]) -> str:
@@ -399,8 +431,8 @@ class Made(type):
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it was raised inside
                 raise
-        a = "an" if cls.__name__[0] in "AEIOU" else "a"
-        raise ArgumentError(f"{a} {cls.__name__} is not made by calling its class with these arguments. Write {cls.made_by}.")
+        said = f"{kind_named(cls.__name__)} is not made by calling its class with these arguments."
+        raise ArgumentError(f"{said} Write {cls.made_by}.")
 
 
 def named_dtype(who: str, name: Any) -> Any:

@@ -26,6 +26,7 @@ from ..core import (
     is_beside_numpy,
     share_memory,
 )
+from ..core.others_words import note_words
 from ..core.pytree import items_of, leaves, steps
 from ..core.source import where
 from ..errors import (
@@ -66,6 +67,7 @@ from .printing import brief, describe_value
 
 # The attribute of an operator that says which of its arguments are indices: NumPy's arrays there go with arrays of any device.
 INDICES = "index_arguments"
+NUMPY = "np"  # the namespace of NumPy's functions, whose parameters no user can hint otherwise
 INDEX_KINDS = "biu"  # of dtypes
 NUMBERS_AND_TEXT = (INT, FLOAT, COMPLEX, BOOL, STR, BYTES)
 DTYPES = "?bhilqBHILQefdgFDG"
@@ -138,6 +140,10 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         else:
             kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
             listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
+            if definition.schema.namespace == NUMPY:
+                write = f"Write {'x.tolist()' if listed else 'x.item()'} where its value is meant"
+                said = f"{said} {write}; arrays that belong together are a list, [x, y]."
+                return ArgumentError(said, operator=definition.name, argument=argument.name)
             what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
             remedy = (
                 f" A {type(value).__name__} cannot become {what} without losing what it tracks: "
@@ -175,7 +181,7 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     elif argument.type.has_tensor and isinstance(value, (int, float, complex)):
         remedy = " Write np.asarray(...) around it, or hint it `np.ndarray | float`."
     elif argument.type.has_tensor:
-        remedy = advice_for(value, argument.name)
+        remedy = advice_for(value, argument.name, hinted=not argument.numbers)
     else:
         remedy = _about_plain(argument, value)
     return ArgumentError(said + remedy, operator=definition.name, argument=argument.name)
@@ -184,6 +190,15 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
 def kind_of_type(kind: Type) -> str:
     """Say a type of numbers or text with its article: `an int`."""
     return f"{'an' if str(kind)[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _in_words(kind: Type) -> str:
+    """Say a member of a union with its article: `an array`, `a list of float`."""
+    if kind == TENSOR:
+        return "an array"
+    if isinstance(kind, ListOf):
+        return f"a list of {'arrays' if kind.has_tensor else kind.element}"
+    return kind_of_type(kind)
 
 
 def _about_plain(argument: Argument, value: Any) -> str:
@@ -252,8 +267,7 @@ def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str
         return _about_choice(kind, value)
     if isinstance(kind, UnionOf):
         found = [_about_part(argument, k, c, value) for k, c in zip(kind.members, check.members, strict=True)]
-        named = [kind_of_type(k) for k in kind.members if k in NUMBERS_AND_TEXT]
-        return next(filter(None, found), "") or (f" Give {' or '.join(named)}." if len(named) == len(kind.members) else "")
+        return next(filter(None, found), "") or f" Give {' or '.join(map(_in_words, kind.members))}."
     items = items_of(value)
     if isinstance(kind, ListOf):
         if not isinstance(value, (list, tuple)):
@@ -472,6 +486,7 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
         return
     names = definition.arguments.names
     given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(names, args, strict=True))
+    note_words(error)
     error.add_note(f"in operator {definition.name}({given}), {_kernel(definition)}")
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words, and Cython's
         arguments = zip(definition.schema.arguments, args, strict=False)

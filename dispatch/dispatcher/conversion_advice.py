@@ -169,10 +169,19 @@ def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
         return f" Call it, and give what it returns{f'; or hint the parameter `{name}: typing.Callable`' * hinted}."
     if any(hasattr(cls, attribute) for attribute in ("__array__", "__array_interface__", "__buffer__", "__dlpack__")):
         return f" Write np.asarray({name})."
-    if hasattr(x, "__array_interface__"):  # Pillow's images find it when they are asked
+    if hasattr(x, "__array_interface__") or _has_memory(x):  # Pillow's images find it when they are asked
         return f" Write np.asarray({name})."
     or_any = f"; hint the parameter `{name}: typing.Any` where it is meant" * hinted
     return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here{or_any}."
+
+
+def _has_memory(x: Any) -> bool:
+    """Whether an object shows its memory, as arrays of ctypes do, which before CPython 3.12 no attribute tells."""
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
 
 
 def number_advice(kind: str, x: Any, name: str) -> str:

@@ -93,6 +93,10 @@ class KernelListing:
                 break
         return found
 
+    def __getitem__(self, key: object) -> NoReturn:
+        said = f"{self.op.name}: kernels is a table to be read, and was asked for [{key!r}]."
+        raise ArgumentError(f"{said} Write {self.op.schema.name}.kernels.rows, a list of (key, what runs, where).")
+
     def __call__(self, *_given: Any, **_named: Any) -> NoReturn:
         raise ArgumentError(f"{self.op.name}: kernels is a table, and is not called. Write {self.op.schema.name}.kernels.")
 

@@ -45,7 +45,8 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     if (free or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
         return
     few = len(parameters) <= leading and not stars
-    if own and (few or {p.name for p in parameters[:leading]} & set(expected) - set(own)):
+    others = not stars and len(parameters) != leading + len(expected) and tuple(p.name for p in parameters[:leading]) != own
+    if own and (few or others or {p.name for p in parameters[:leading]} & set(expected) - set(own)):
         raise _not_taken(op, what, _listed(parameters), own)
     raise DefinitionError(
         f"{op.name}: the {what} takes ({_listed(parameters, leading)}), and the operator ({', '.join(expected)}). "

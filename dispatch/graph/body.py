@@ -29,7 +29,8 @@ class Body(Attributes):
         "call_function": "graph.call(op, args, value)", "create_node": "graph.call(op, args, value)",
         "eliminate_dead_code": "dispatch.graph.dead_code(graph)", "find": "graph.find_nodes(op=op)", "forward": "graph(x)",
         "get_attr": "graph.constant(array, value)", "graph": "the graph itself: make_fx returns one, and no module around it",
-        "inserting_after": "graph.inserting_before(node)", "output": "graph.outputs", "print_tabular": "graph.print_readable()",
+        "inserting_after": "graph.inserting_before(node)",
+        "jaxpr": "print(graph)", "output": "graph.outputs", "print_tabular": "graph.print_readable()",
         "python_code": "graph.code", "recompile": "nothing: a call runs the graph as it is", "run": "graph(x)",
     }  # fmt: skip
     _no_block = "`with graph.inserting_before(node):`"

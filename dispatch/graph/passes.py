@@ -21,6 +21,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves
+from ..core.wrong_calls import clear
 from ..schema.tags import Tag
 from .alias_analysis import AliasAnalysis, is_data, may_be_view
 from .body import Body
@@ -34,6 +35,7 @@ Only = Callable[[OpOverload], bool] | None
 MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is kept and saved as long as the graph is
 
 
+@clear
 @collector_paused()
 def apply(graph: G, *passes: Callable[[G], G]) -> G:
     """Run passes one after the other, and `lint` the result of each.
@@ -100,6 +102,7 @@ def change(graph: Body, *edits: Edit) -> None:
         edit(graph, aliases)
 
 
+@clear
 def dead_code(graph: G) -> G:
     """Remove the nodes that nothing uses. Inputs stay, and so do nodes that a size is read from.
 
@@ -159,6 +162,7 @@ def _by_an_array(node: Node) -> bool:
     )
 
 
+@clear
 def common_subexpressions(graph: G) -> G:
     """Merge calls, items and constants that compute the same.
 
@@ -266,6 +270,7 @@ def _alike(graph: Body) -> set[Node]:
     return {node for group in groups.values() if len(group) > 1 for node in group}
 
 
+@clear
 def constant_folding(graph: G, most_bytes: int = MOST_BYTES, only: Only = None) -> G:
     """Replace calls whose arguments are all constants by their results, which the operators compute now.
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..core import OpOverload
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, mapped
+from ..core.wrong_calls import clear
 from ..operators.functional_variant import Form, form_of, origin_of
 from ..operators.views import Look, view_scatter
 from ..schema.tags import Tag
@@ -78,6 +79,7 @@ class Step(NamedTuple):
     scatters: tuple[Node, ...]
 
 
+@clear
 def reinplace(graph: G, inputs: bool = True) -> G:
     """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 

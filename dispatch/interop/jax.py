@@ -12,6 +12,7 @@ from ..core import OpOverload
 from ..core.lazy import names_of
 from ..core.overload import bound
 from ..core.pytree import leaves
+from ..core.wrong_calls import clear
 from ..errors import ArgumentError, ConversionError, DeviceMismatchError, UnsupportedError, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
@@ -22,6 +23,7 @@ from .jax_values import Array, Tracer, at_once, taken_apart
 __all__ = ["export", "wrap"]
 
 
+@clear
 def export(op: OpOverload, *, ffi_target: Any = None, platform: str = "cpu") -> Callable[..., Any]:
     """Return an operator as a function that JAX transforms and compiles.
 

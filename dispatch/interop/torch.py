@@ -12,6 +12,7 @@ from ..core import OpOverload
 from ..core.lazy import names_of
 from ..core.overload import bound
 from ..core.pytree import leaves
+from ..core.wrong_calls import clear
 from ..errors import ArgumentError, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
@@ -22,6 +23,7 @@ from .torch_values import Tensor
 __all__ = ["export", "wrap"]
 
 
+@clear
 def export(op: OpOverload) -> Callable[..., Any]:
     """Register an operator with torch.library, and return the function that torch programs call.
 

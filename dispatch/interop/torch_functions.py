@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..core.optional import require
+from ..core.wrong_calls import clear
 from ..errors import OutputError, kind_of
 from ..operators.registry import build
 from ..schema.schema import Schema
@@ -22,6 +23,7 @@ from .wrapped_functions import Framework, Run, wrapped
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 
 
+@clear
 def wrap(fn: Callable[..., Any], name: str | None = None, *, schema: str | None = None) -> OpOverload:
     """Make an operator of a torch function, with gradients of any order, tangents, batches and shapes.
 

@@ -1,5 +1,6 @@
 """ModeBlock: a mode as a `with` block, which several threads may share."""
 
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from ..core import DispatchKey, ModeGuard
 from ..core.wrong_attributes import Attributes
 from ..core.wrong_calls import Block, in_block
-from ..errors import GuardError
+from ..errors import ArgumentError, GuardError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +32,10 @@ class ModeBlock(Attributes, metaclass=Block):
     mode_key: ClassVar[DispatchKey]
     _entered: Entered
 
-    def __new__(cls, /, *_args: Any, **_options: Any) -> Self:
+    def __new__(cls, /, *args: Any, **options: Any) -> Self:
+        if (args or options) and cls.__init__ is object.__init__ and not inspect.isfunction(next(iter(args), None)):
+            said = f"{cls.__name__}() takes nothing, and was given something."
+            raise ArgumentError(f"{said} Write an __init__ that keeps it, or leave it out.")
         self = super().__new__(cls)
         vars(self)["_entered"] = Entered()  # not in __init__, which a subclass need not call
         return self

@@ -34,6 +34,7 @@ from ..core import (
     requests,
     setting,
 )
+from ..core.others_words import note_words
 from ..core.pytree import leaves, mapped, unflatten
 from ..dispatcher.layer import layers
 from ..errors import DefinitionError, DispatchError, TracingError, kind_of
@@ -197,10 +198,18 @@ def take_back(undo: Sequence[Callable[[], None]], before: int) -> None:
         each()
 
 
+def note_rule(error: Exception, op: OpOverload, what: str, values: Any) -> None:
+    """Say in an exception in which rule it was raised, where its own text does not, and what it may be about."""
+    add_advice(error, op, what, values)
+    if not isinstance(error, DispatchError) or not error.operator:
+        error.add_note(f"in the {what} of {op.name}")
+
+
 def add_advice(error: Exception, op: OpOverload, what: str, values: Any) -> None:
     """Say in an exception of other code, raised in a rule that was given values of a transform, what they may have done."""
     if isinstance(error, DispatchError):
         return
+    note_words(error)
     given = sorted({type(x).__name__ for x in leaves(values) if isinstance(x, Tensor)})
     if given:
         error.add_note(
@@ -222,7 +231,7 @@ def attempted(
         found = rule(*values)
     except Exception as error:
         if requests() == before or not opacity.learns(values):
-            add_advice(error, op, what, values)
+            note_rule(error, op, what, values)
             raise
     else:
         if requests() == before or not opacity.learns(values):

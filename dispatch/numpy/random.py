@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import Tensor, first_wrapper
+from ..core.source import not_there
 from ..core.wrong_calls import clear, unfit
-from ..errors import ArgumentError, UnsupportedError, kind_of
+from ..errors import ArgumentError, UnsupportedError, did_you_mean, kind_of
 from ..numpy_ops.draws import draw
 from ..numpy_ops.handing_over import hand_over
 from ..operators.prims import detach
@@ -304,7 +305,11 @@ LEGACY = set(dir(np.random.RandomState)) - {"RandomState"}
 def __getattr__(name: str) -> Any:
     if name in LEGACY and not name.startswith("_"):
         _refuse_legacy(name)
-    return getattr(np.random, name)
+    found = getattr(np.random, name, None)
+    if found is None:
+        advice = did_you_mean(name, __dir__()) or " Write rng = np.random.default_rng(seed), and pass it: normal(rng, size=3)."
+        raise not_there(__name__, name, advice, 2)
+    return found
 
 
 def _refuse_legacy(name: str) -> NoReturn:

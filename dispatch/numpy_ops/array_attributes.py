@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
-from ..core.others_words import ELSEWHERE
+from ..core.others_words import ELSEWHERE, instead_of
 from ..errors import did_you_mean
 
 
@@ -21,7 +21,7 @@ def instead(name: str) -> str:
     >>> instead("sin"), instead("unsqueeze"), instead("lgamma")
     ('np.sin(x)', 'np.expand_dims(x, axis)', "NumPy's function; or dispatch.detach(x) where a constant is meant")
     """
-    return _instead(name) or "NumPy's function; or dispatch.detach(x) where a constant is meant"
+    return instead_of(name) or "NumPy's function; or dispatch.detach(x) where a constant is meant"
 
 
 @functools.lru_cache(1024)  # `hasattr(x, name)` asks again and again
@@ -35,25 +35,12 @@ def said_of(cls: Any, name: str) -> str:
     >>> said_of(Tensor, "ceil")
     "a Tensor has no attribute 'ceil', as NumPy's arrays have not. Write np.ceil(x)."
     """
-    words = _instead(name)
+    words = instead_of(name)
     if not words:
         near = did_you_mean(name, sorted(word for word in dir(cls) if not word.startswith("_")))
         return f"a {cls.__name__} has no attribute {name!r}.{near or ' It has those of an ndarray: dir(x) lists them.'}"
     nor_numpy = "" if hasattr(np.ndarray, name) else ", as NumPy's arrays have not"
     return f"a {cls.__name__} has no attribute {name!r}{nor_numpy}. Write {words}."
-
-
-def _instead(name: str) -> str:
-    """What to write, in the words of the table; or the function of NumPy of that name, in place for a name of torch's."""
-    if words := ELSEWHERE.get(name, ""):
-        return words
-    for module, where in ((np, "np"), (np.linalg, "np.linalg"), (np.fft, "np.fft")):
-        if callable(getattr(module, name, None)) and not isinstance(getattr(module, name), type):
-            return f"{where}.{name}(x)"
-    plain = name[:-1]
-    if name.endswith("_") and (hasattr(np, plain) or plain in ELSEWHERE):
-        return f"x[...] = {_instead(plain)}"
-    return ""
 
 
 def _no_attribute(self: Tensor, name: str) -> AttributeError:

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from ..core import Tensor, first_wrapper
-from ..core.wrong_calls import named_dtype
+from ..core.wrong_calls import does_not_take, named_dtype, unfit
 
 Function = Callable[..., Any]
 
@@ -47,6 +47,8 @@ def handed_over(function: Function) -> Function:
         except TypeError:
             if "dtype" in keywords:
                 named_dtype(function.__name__, keywords["dtype"])  # which says of one that is none what to write
+            if does_not_take(function, args, keywords):
+                raise unfit(function, args, keywords) from None
             raise
 
     return call

@@ -61,7 +61,7 @@ ON_TENSORS = """
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
     searchsorted swapaxes squeeze dot take copy compress fill flat view put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
     strides flags base setflags resize partition argpartition choose byteswap getfield setfield tobytes tofile dump dumps
-    ctypes _numba_type_ __torch_function__ __array_namespace__ __dlpack__ __dlpack_device__ to_device
+    ctypes _numba_type_ __jax_array__ __torch_function__ __array_namespace__ __dlpack__ __dlpack_device__ to_device
 """
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core import OpOverload, Tensor
 from ..core.lazy import LazyFunction, Loader
+from ..core.wrong_calls import PARAMETERS_ELSEWHERE
 from ..errors import ArgumentError, UnsupportedError, close_matches
 from ..operators import prims
 from ..operators.views import ARRAY, is_number
@@ -112,7 +113,7 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
     for name, value in given.items():
         if name in names or name in honoured or name in flags.UNREAD or flags.is_default(value, defaults.get(name, flags.NO_VALUE)):
             continue
-        near = {"dim": "axis", "keepdim": "keepdims", "axes": "axis"}.get(name, "")
+        near = "axis" if name == "axes" else PARAMETERS_ELSEWHERE.get(name, "")
         if near in names or (near := next(iter(close_matches(name, names)), "")):
             raise UnsupportedError(f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). Write {near}=.")
         raise UnsupportedError(

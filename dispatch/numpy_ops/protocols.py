@@ -266,6 +266,19 @@ def _of_torch(cls: type, function: Any, types: Any, args: Any = (), keywords: An
     )
 
 
+def _as_jax_array(self: Tensor) -> Callable[[], Any]:
+    """Refuse what JAX asks of an array, as `np.asarray` is refused: where it is looked for, since JAX does not always call it."""
+    try:
+        found: np.ndarray = np.asarray(self)
+    except ConversionError:
+        raise UnsupportedError(  # of a TypeError JAX makes one of its own
+            f"a function of JAX was called with a {type(self).__name__} of shape {self.shape} and dtype {self.dtype}, of which it could "
+            "keep nothing but numbers. Write NumPy's function, np.sin(x) for jnp.sin(x); or make an operator of the code in JAX: "
+            "dispatch.interop.jax.wrap(f)."
+        ) from None
+    return lambda: found
+
+
 def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
     """Return `dispatch.numpy`, the module whose functions take this value by the array API standard."""
     np.empty(0).__array_namespace__(api_version=api_version)  # raises NumPy's own error
@@ -444,6 +457,7 @@ ON_TENSORS: dict[str, Any] = {
     "__dlpack_device__": _dlpack_device,
     "to_device": _to_device,
     "_numba_type_": property(_numba_type),
+    "__jax_array__": property(_as_jax_array),
     "__torch_function__": classmethod(_of_torch),
     **array_methods.METHODS,
     "T": property(unary(shape.transpose)),
@@ -455,3 +469,5 @@ ON_TENSORS: dict[str, Any] = {
 for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`
     if hasattr(np.ndarray, _name) and not _name.startswith("__"):
         _method.__doc__ = f"Do what `numpy.ndarray.{_name}` does, on a wrapper."
+        if callable(_method):  # as Python names it, where a call does not fit its parameters
+            _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"

@@ -9,7 +9,7 @@ More than 350 lines: each registration can be refused in several ways, with word
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
@@ -76,6 +76,14 @@ class Library(Fields, metaclass=Block):
     """
 
     _fields = ("destroyed", "dispatch_key", "kind", "module", "ns", "place")
+    _elsewhere: ClassVar[dict[str, str]] = {
+        **{
+            f"{start}register_{rule}": f"dispatch.register_{rule}('ns::name', rule, lib=lib)"
+            for rule in ("fake", "autograd", "vmap", "jvp", "kernel")
+            for start in ("", "_")
+        },
+        "m": "lib.define(schema)", "remove": "lib.destroy()",
+    }  # fmt: skip
 
     @clear
     def __init__(self, ns: str, kind: str, dispatch_key: str | DispatchKey = "") -> None:

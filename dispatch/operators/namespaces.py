@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
-from ..core.wrong_attributes import Fields
+from ..core.wrong_attributes import Fields, namespace_instead
 from ..errors import OperatorNotFoundError, did_you_mean
 from ..schema.types import split_name
 from .overload_resolution import choose
@@ -213,9 +213,8 @@ class Namespaces:
 
     def __getattr__(self, name: str) -> Namespace:
         if name not in (known := self._namespaces):
-            advice = f" Write ops.{name.replace('::', '.')}." if "::" in name else did_you_mean(name, known)
             raise OperatorNotFoundError(
-                f"there is no namespace {name!r}.{advice} Namespaces: {', '.join(sorted(known))}. "
+                f"there is no namespace {name!r}.{namespace_instead(name, known)} Namespaces: {', '.join(sorted(known))}. "
                 "A namespace exists once an operator is defined in it: import the module that does."
             )
         self.__dict__[name] = self._namespaces[name]

@@ -46,6 +46,8 @@ def show(hint: object) -> str:
         return hint.__forward_arg__
     if isinstance(hint, (np.ndarray, list, tuple)):  # values, which compare element by element or hold classes
         return "an array" if isinstance(hint, np.ndarray) else _shown_parts(hint)
+    if isinstance(hint, types.ModuleType):
+        return f"{hint.__name__} (a module)"
     if isinstance(hint, types.FunctionType):
         return f"{hint.__name__} (a function)"
     for alias in ("ArrayLike", "DTypeLike"):  # unions of a page's length, of a module that whoever uses them has imported
@@ -71,7 +73,7 @@ def _shown_parts(hint: "list[object] | tuple[object, ...]") -> str:
 
 def nearest(hint: object) -> str:
     """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
-    if isinstance(hint, np.ndarray) or getattr(hint, "__name__", "").rpartition(".")[2] in _ARRAYS:
+    if isinstance(hint, (np.ndarray, types.ModuleType)) or getattr(hint, "__name__", "").rpartition(".")[2] in _ARRAYS:
         return "np.ndarray"
     if isinstance(hint, (list, tuple)) and hint:
         word = "list" if isinstance(hint, list) else "tuple"

@@ -342,7 +342,7 @@ class Reader:
         else:
             found.append(self._return())
         if self.at < len(self.text):
-            self.fail("expected the end of the schema.")
+            self.fail("expected the end of the schema." + " Several results: -> (Tensor, Tensor)." * self.peek(","))
         return found
 
     def _return(self) -> Declaration:

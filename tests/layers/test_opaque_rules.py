@@ -159,6 +159,23 @@ def test_no_other_exception_is_taken_so():
     np.testing.assert_allclose(vmap(grad(summed(op)))(XS), SLOPES)
 
 
+def test_an_exception_says_in_which_rule_it_was_raised():
+    def fails(*args):
+        return args[0] + {}
+
+    op = define("(Tensor x, float k=2.0) -> Tensor", lambda x, k: k * x)
+    op.register_vmap(lambda info, in_dims, x, k: (fails(x), 0))
+    op.register_jvp(lambda tangents, output, x, k: fails(tangents[0]))
+    for call, rule in ((lambda: vmap(op)(XS), "vmap rule"), (lambda: jvp(op, (X,), (X,)), "jvp rule")):
+        with pytest.raises(TypeError, match="unsupported operand") as caught:
+            call()
+        assert caught.value.__notes__ == [f"in the {rule} of {op.name}"]
+    op.register_vmap(lambda info, in_dims, x, k: (op("text"), 0))  # an error of ours names the operator itself
+    with pytest.raises(dispatch.errors.ArgumentError) as caught:
+        vmap(op)(XS)
+    assert not hasattr(caught.value, "__notes__")
+
+
 def test_opaque_false_forbids_it():
     op = cube(opaque=False)
     assert "registered with opaque=False" in said(lambda: vmap(grad(summed(op)))(XS), ConversionError)

@@ -445,7 +445,8 @@ def test_values_are_taken_apart() -> None:
         assert [row.shape for row in mode.from_array(m)] == [(2,)] * 3
     for transform, x in ((grad, 2.0), (vmap, np.ones(2))):
         assert making.said(lambda t=transform, x=x: t(lambda x: sum(x))(x), TypeError) == (
-            "len() of a 0-d tensor: it has no axis to count."
+            "iteration over a 0-d tensor: it has no axis, and cannot be taken apart. A list of arrays is [x, y]; x.max(axis) "
+            "gives the values alone, and x.argmax(axis) their places."
         )
 
 

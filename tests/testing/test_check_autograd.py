@@ -163,8 +163,8 @@ def test_a_backward_that_writes_to_its_gradient_is_caught():
     )
     op = with_gradient(in_place)
     assert fault(op, (tracked(A),), "test_gradients").endswith(
-        "raises ValueError: output array is read-only\nThe gradient that a backward is given is read-only, for others hold it too: "
-        "write to a copy."
+        "raises ValueError: output array is read-only\nWhat a backward is given, the gradient and ctx.saved_tensors, is read-only: "
+        "others hold it too. Write to a copy."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.source import levels_out
-from ...errors import PerformanceWarning
+from ...errors import PerformanceWarning, kind_of
 from ...graph import Graph, Node
 
 # Turns in which each is timed, and when one ends: after so many seconds, or runs. OpenBLAS's threads look for work for 2^26
@@ -77,8 +77,10 @@ class Verified:
         self.run[0] = _fastest(runs, values) if self.chooses and self.right else runs[0]
         return expected
 
-    def _held(self, name: str, engine: Callable[..., Any], expected: Any, values: tuple[Any, ...]) -> str:
+    def _held(self, name: str, engine: Any, expected: Any, values: tuple[Any, ...]) -> str:
         """Return what is wrong with what an engine gives; if nothing is, note that it is right."""
+        if not callable(engine):
+            return f"it returned {kind_of(engine)}, and a backend returns a function of the arrays"
         try:
             found = engine(*values)
             if len(found) == len(expected) and (changes := _changes(found, expected)):

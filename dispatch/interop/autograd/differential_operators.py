@@ -21,6 +21,7 @@ from ...autodiff.reverse_mode import grad as _grad
 from ...autodiff.reverse_mode import vjp
 from ...core import Tensor, is_array
 from ...core.pytree import leaves, mapped
+from ...core.wrong_calls import clear
 from ...errors import GradientError, kind_of
 
 Function = Callable[..., Any]
@@ -81,6 +82,7 @@ def _gradient(fun: Function, x: Any, *, aux: bool = False) -> Any:
     return (plain(conjugated(found[0])), plain(found[1])) if aux else plain(conjugated(found))
 
 
+@clear
 def grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the gradient of `fun` by its argument number `argnum`.
 
@@ -109,6 +111,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     return gradient
 
 
+@clear
 def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the value of `fun` and its gradient, as `scipy.optimize` takes them."""
 
@@ -126,6 +129,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
     return both
 
 
+@clear
 def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the gradient of the first of two results of `fun`, and returns the second beside it."""
 
@@ -142,11 +146,13 @@ def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
     return both
 
 
+@clear
 def grad_named(fun: Function, argname: str) -> Function:
     """Return the gradient of `fun` by an argument that is given by its name."""
     return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
+@clear
 def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that sums the rows of the Jacobian of `fun`: its diagonal, where it is diagonal.
 
@@ -171,6 +177,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     return gradient
 
 
+@clear
 def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the derivative of `fun` in forward mode, along ones."""
 
@@ -182,6 +189,7 @@ def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     return derivative
 
 
+@clear
 def jacobian(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the Jacobian of `fun`, of shape `result.shape + argument.shape`; both are real."""
 
@@ -193,6 +201,7 @@ def jacobian(fun: Function, argnum: Argnum = 0) -> Function:
     return matrix
 
 
+@clear
 def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the complex derivative of a holomorphic `fun`.
 
@@ -204,6 +213,7 @@ def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
     return grad(lambda *args, **keywords: np.real(fun(*args, **keywords)), argnum)
 
 
+@clear
 def hessian(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the second derivatives of `fun`."""
 
@@ -215,6 +225,7 @@ def hessian(fun: Function, argnum: Argnum = 0) -> Function:
     return matrix
 
 
+@clear
 def make_vjp(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function of the arguments of `fun` that returns a function from cotangents to gradients, and the value.
 
@@ -247,6 +258,7 @@ def _is_float(y: Any) -> bool:
     return isinstance(y, (float, complex)) or getattr(y, "dtype", np.dtype(bool)).kind in "fc"
 
 
+@clear
 def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function of the arguments of `fun` that returns a function from a tangent to the value and its tangent."""
 
@@ -258,6 +270,7 @@ def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:
     return made
 
 
+@clear
 def make_hvp(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function of the arguments of `fun` that returns the product with the Hessian, a function, and the gradient."""
 

@@ -1,5 +1,6 @@
 """Gives the gradients that rules return the shape and dtype of the values that they belong to."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,3 +72,9 @@ def complex_beginning() -> GradientError:
         "backward begins at a complex value, and only a real one has an obvious gradient to begin with. Take its .real or "
         "np.abs(...), or pass gradient=."
     )
+
+
+def none_kept() -> None:
+    """Warn that the gradient of a value was read that keeps none, as torch does."""
+    said = "x.grad was read of the result of an operator, which keeps none, so it is None."
+    warnings.warn(f"{said} Write x.retain_grad() before the backward.", RuntimeWarning, stacklevel=2)

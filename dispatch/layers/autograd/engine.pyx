@@ -27,7 +27,7 @@ from ...core import OBSERVE as _OBSERVE
 from ...errors import DispatchError, GradientError, kind_of
 from ...operators.prims import add as _add
 from .anomaly import checked
-from .cotangents import added, complex_beginning, fitted
+from .cotangents import added, complex_beginning, fitted, none_kept
 from .grad_mode import AUTOGRAD as _AUTOGRAD
 from .grad_mode import GROUND_ONLY, quiet_with
 from .backward_graph import released
@@ -125,7 +125,7 @@ def grad_of(x):
     edge = (<Wrapped?>x).kept
     if type(edge) is Leaf:
         return (<Leaf>edge).gradient
-    return x.retained.grad if hasattr(x, "retained") else None
+    return x.retained.grad if hasattr(x, "retained") else none_kept()
 
 
 def set_grad(x, value):
@@ -139,9 +139,8 @@ def set_grad(x, value):
     elif hasattr(x, "retained"):
         x.retained.grad = value
     else:
-        raise GradientError(
-            "a .grad was set of a value that is the result of an operator and keeps none. Ask it to: x.retain_grad()."
-        )
+        raise GradientError("a .grad was set of a value that is the result of an operator and keeps none. Ask it to: "
+                            "x.retain_grad().")
 
 
 cdef Walk walked(tuple roots, tuple seeds, Level level, bint keep, bint create_graph, only, Node node=None, grad=None):

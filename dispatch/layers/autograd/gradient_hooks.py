@@ -7,9 +7,10 @@ node's rule or stands at a leaf, so that a tape without hooks never has to ask w
 import weakref
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.array_memory import has_layout, owned, unwritable, writable
+from ...core.wrong_attributes import Attributes
 from ...core.wrong_calls import check_takes
 from ...errors import GradientError, kind_of
 from .cotangents import added, fitted
@@ -18,7 +19,7 @@ from .grad_mode import outside_rules
 _numbers = count()
 
 
-class Handle:
+class Handle(Attributes):
     """What registering a hook returns. `remove()` removes the hook, and so does the end of a `with` block.
 
     Examples
@@ -33,6 +34,7 @@ class Handle:
     """
 
     __slots__ = ("_hooks", "_number")
+    _elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(("close", "unregister", "detach"), "handle.remove()")
 
     def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
         self._hooks, self._number = hooks, next(_numbers)

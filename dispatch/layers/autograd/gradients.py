@@ -177,7 +177,8 @@ def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor],
         if not isinstance(y, TrackedTensor):
             raise GradientError(
                 f"{who} was asked to begin at outputs{path_of(outputs, place)}, which is {kind_of(y)} and not tracked: it does "
-                "not depend on a value that requires a gradient."
+                "not depend on a value that requires a gradient. Begin with x = dispatch.tensor(a, requires_grad=True), or "
+                "write dispatch.grad(f)(x)."
             )
         check_open(y)
         if y.level is not found[0].level:

@@ -112,6 +112,11 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             "tensor(x, requires_grad=True) was asked of a value that is tracked already. Use x itself, or "
             "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
         )
+    if not (hasattr(value, "dtype") and hasattr(value, "shape")):
+        raise ConversionError(
+            f"a gradient was asked of {kind_of(value)}, which has no shape or no dtype: a tracked value has those of what it "
+            f"wraps. Give {type(value).__name__} both, as NumPy's arrays have them."
+        )
     return track(value, _level())
 
 

@@ -84,7 +84,9 @@ def explained(op: OpOverload, error: Exception, ctx: Context, grads: Any, batche
     if told := misread(op, "backward", error, len(saved_of(ctx) or ())):
         return told
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words
-        error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
+        error.add_note(
+            "What a backward is given, the gradient and ctx.saved_tensors, is read-only: others hold it too. Write to a copy."
+        )
     add_advice(error, op, "backward", (grads, *kept_by(ctx)))
     return error
 

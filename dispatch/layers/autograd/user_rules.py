@@ -7,6 +7,7 @@ import numpy as np
 
 from ...core import OpOverload, Tensor
 from ...core.array_memory import unwritable
+from ...core.others_words import note_words
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import GradientError, did_you_mean, kind_of
@@ -82,6 +83,7 @@ def in_setup(op: OpOverload, error: Exception, ctx: Context) -> Exception:
         return unset(op, "setup_context", error.name, vars(ctx))
     if told := misread(op, "setup_context", error):
         return told
+    note_words(error)
     error.add_note(f"in the setup_context of {op.name}")
     return error
 

@@ -44,7 +44,9 @@ def in_backward(op: OpOverload, word: str) -> GradientError:
     )
 
 
-UNPACKED = re.compile(r"unpack \(expected|cannot unpack|'tuple' object (is not callable|has no attribute)")  # Python's words
+UNPACKED = re.compile(  # Python's words
+    r"unpack \(expected|cannot unpack|tuple indices must be|'tuple' object (is not callable|has no attribute)"
+)
 
 
 def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None) -> GradientError | None:
@@ -52,6 +54,12 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
 
     `saved` is how many arrays the context keeps, of a backward.
     """
+    if isinstance(error, TypeError) and "save_for_backward() got an unexpected keyword" in str(error):
+        return GradientError(
+            f"{op.name}: ctx.save_for_backward takes arrays by position. Write ctx.save_for_backward(x, y), and "
+            "x, y = ctx.saved_tensors in the backward; what has a name is an attribute, ctx.name = value.",
+            operator=op.name,
+        )
     line = raised_at(error)
     if line is None or not isinstance(error, (ValueError, TypeError, AttributeError)) or not UNPACKED.search(str(error)):
         return None
@@ -69,7 +77,7 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
         write = f"{', '.join('xyzuvw'[: saved or 1])}{',' if saved == 1 else ''} = ctx.saved_tensors, without a call"
     elif "needs_input_grad" in line.text:
         given = f"ctx.needs_input_grad is a tuple of {len(names)}, one for each argument ({', '.join(names)})"
-        write = "ctx.needs_input_grad[0], without a call"
+        write = f"ctx.needs_input_grad[0], {'by its place' if 'indices' in str(error) else 'without a call'}"
     else:
         return None
     return GradientError(f"{op.name}: its {who} failed in {line.place}: {error}; {given}. Write {write}.", operator=op.name)

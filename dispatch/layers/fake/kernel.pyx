@@ -105,10 +105,8 @@ cdef class Running:
         cdef Fields fake
         cdef bint plain = not self.devices
         if len(args) < self.fewest:         # from who asks for the kernel itself: the core hands on all of them
-            raise TypeError(
-                f"the fake kernel of {self.op.name} takes its arguments by position, at least {self.fewest}; "
-                f"{len(args)} were given."
-            )
+            raise TypeError(f"the fake kernel of {self.op.name} takes its arguments by position, at least {self.fewest}; "
+                            f"{len(args)} were given.")
         mode, device = guard.mode if guard is not None else mode_of(args), "cpu"
         for i in self.taking:
             if not fits(args[<Py_ssize_t>i], mode):

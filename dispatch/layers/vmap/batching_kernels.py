@@ -62,9 +62,9 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
     if isinstance(rule, UserRule):
         function = by_position(op, rule.__wrapped__, leading=2)
         one = as_one(op, rule) if is_possible(op) else by_loop(op)
-        return _with_numbers(op, Ruled(BatchedTensor, function, single, returned, rule.opacity, one, kept_apart))
+        return _with_numbers(op, Ruled(op, BatchedTensor, function, single, returned, rule.opacity, one, kept_apart))
     function = rule_of(op, rule) if isinstance(rule, str) else by_position(op, rule, leading=2)
-    return _with_numbers(op, Ruled(BatchedTensor, function, single, returned, apart=kept_apart))
+    return _with_numbers(op, Ruled(op, BatchedTensor, function, single, returned, apart=kept_apart))
 
 
 def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:

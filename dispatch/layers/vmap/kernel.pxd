@@ -4,7 +4,7 @@ from ...core.tensor cimport Taken
 
 cdef class Ruled:
     cdef type cls
-    cdef object rule, returned, opacity, as_one, apart
+    cdef object op, rule, returned, opacity, as_one, apart
     cdef bint single
 
     cdef object attempted(self, info, tuple dims, Taken *taken)

@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from ...core import Level, Tensor
+from ...core import Level, OpOverload, Tensor
 
 def item_shape(x: Tensor) -> tuple[int, ...]: ...
 def common_length(args: tuple[Any, ...], dims: tuple[Any, ...]) -> Any: ...
@@ -23,6 +23,7 @@ def in_batch(
 class Ruled:
     def __init__(
         self,
+        op: OpOverload,
         cls: type[Tensor],
         rule: Callable[..., Any],
         single: bool,

@@ -16,7 +16,7 @@ from ...core.vectorcall cimport vectorcall
 
 from ...core import items_of, rebuilt, wrap
 from ...core.wrong_calls import check_takes
-from ..opaque_rules import asks_stand_ins, marks, take_back
+from ..opaque_rules import asks_stand_ins, marks, note_rule, take_back
 from ..opaque_rules import stand_ins as _stand_ins
 
 cnp.import_array()
@@ -128,8 +128,8 @@ cdef class Ruled:
     of an operator whose output has the strides of its argument.
     """
 
-    def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None, apart=None):
-        self.cls, self.rule, self.single, self.returned, self.apart = cls, rule, single, returned, apart
+    def __init__(self, op, type cls not None, rule not None, bint single, returned, opacity=None, as_one=None, apart=None):
+        self.op, self.cls, self.rule, self.single, self.returned, self.apart = op, cls, rule, single, returned, apart
         self.opacity, self.as_one = opacity, as_one
 
     def __call__(self, *args):
@@ -171,8 +171,9 @@ cdef class Ruled:
             before, undo = thread_state().requests, marks() if rank_of_thread() else ()
             try:
                 result = new_reference(vectorcall(<PyObject *>self.rule, taken.values - AHEAD, taken.count + AHEAD, NULL))
-            except Exception:
+            except Exception as error:
                 if thread_state().requests == before or not self.opacity.learns(values):
+                    note_rule(error, self.op, "vmap rule", values)
                     raise
             else:
                 if thread_state().requests == before or not self.opacity.learns(values):

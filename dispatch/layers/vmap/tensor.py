@@ -113,6 +113,9 @@ class Residuals(Tensor):
     def __len__(self) -> int:
         return len(self.value)
 
+    def __iter__(self) -> Any:
+        return iter(self.value)
+
     def __getitem__(self, i: Any) -> Any:
         return self.value[i]
 

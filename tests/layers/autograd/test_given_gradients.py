@@ -88,7 +88,7 @@ def test_what_is_said_of_a_write_to_a_gradient():
     with pytest.raises(ValueError, match="read-only") as caught:
         op(leaf()).backward(ONE)
     assert caught.value.__notes__ == [
-        "The gradient that a backward is given is read-only, for others hold it too: write to a copy.",
+        "What a backward is given, the gradient and ctx.saved_tensors, is read-only: others hold it too. Write to a copy.",
         f"in the backward of {op.name}",
     ]
     with pytest.raises(ArgumentError) as caught:

@@ -233,7 +233,10 @@ def test_what_is_not_tracked():
         "autograd.grad was asked for a gradient at inputs[1], which is an ndarray and not tracked. Make it a leaf before it is "
         "used: dispatch.tensor(a, requires_grad=True)."
     )
-    begin = "which is an ndarray and not tracked: it does not depend on a value that requires a gradient."
+    begin = (
+        "which is an ndarray and not tracked: it does not depend on a value that requires a gradient. Begin with "
+        "x = dispatch.tensor(a, requires_grad=True), or write dispatch.grad(f)(x)."
+    )
     assert said(lambda: autograd.grad(A, x), GradientError) == f"autograd.grad was asked to begin at outputs, {begin}"
     assert said(lambda: autograd.backward([x, A], [A, A]), GradientError) == (
         f"autograd.backward was asked to begin at outputs[1], {begin}"
