@@ -21,9 +21,9 @@ from ..core.arrays cimport is_exact
 from ..core.flatten cimport items_of
 from ..core.layouts cimport is_laid_out
 from ..core.python cimport (
-    Py_DECREF, Py_INCREF, Py_TYPE, PyCell_GET, PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyFunction_GET_CODE, PyFunction_GET_DEFAULTS,
-    PyFunction_GET_KW_DEFAULTS, PyList_GET_ITEM, PyList_GET_SIZE, PyLong_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE,
-    PyUnicode_CheckExact, PyUnicode_Compare,
+    Py_DECREF, Py_INCREF, Py_TYPE, PyCell_GET, PyFloat_AS_DOUBLE, PyFloat_CheckExact, PyFunction_GET_CODE,
+    PyFunction_GET_DEFAULTS, PyFunction_GET_KW_DEFAULTS, PyList_GET_ITEM, PyList_GET_SIZE, PyLong_CheckExact, PyTuple_GET_ITEM,
+    PyTuple_GET_SIZE, PyUnicode_CheckExact, PyUnicode_Compare,
 )
 from ..core.state cimport rank_of_thread
 

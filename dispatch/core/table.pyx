@@ -176,7 +176,8 @@ cdef class KernelTable:
 
     def has_backend(self):
         """Whether some backend has a kernel that was registered for it or for all of them."""
-        return any([(<Registration>r).number < FAKE or (<Registration>r).number == COMPOSITE_EXPLICIT for r in self.registrations])
+        numbers = [(<Registration>r).number for r in self.registrations]
+        return any([number < FAKE or number == COMPOSITE_EXPLICIT for number in numbers])
 
     def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""

@@ -113,10 +113,14 @@ def parameter_names(rule: Rule) -> tuple[str, ...] | None:
     """The names of a function's parameters, or None where it takes whatever it is given."""
     if _is_plain(rule):
         return _names(rule)
-    parameters = _parameters(rule)
-    if parameters is None or any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
+    parameters, found = _parameters(rule), []
+    if parameters is None:
         return None
-    return tuple(p.name for p in parameters)
+    for p in parameters:
+        if p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+            return None
+        found.append(p.name)
+    return tuple(found)
 
 
 def _is_plain(rule: Rule) -> bool:

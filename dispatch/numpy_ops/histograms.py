@@ -453,6 +453,7 @@ def _edges_along(axis: int, x: Any, bins: Any, given: Any) -> Any:
 
 def _histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, *, density: bool = False) -> Any:
     """Return counts, and the edges along each axis."""
+    sample = _columns(sample)
     ndim = sample.shape[1]
     try:
         given = len(bins)

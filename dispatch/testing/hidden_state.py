@@ -201,7 +201,8 @@ class Orders:
         for what, args in islice(sizes(case.args, kept, only_longer=bool(integers)), 1):
             add(args, others(args, kept | integers), f" on the sample {what}")
         for other in islice(_of_other_numbers(case, options), MOST_OF_NUMBERS):  # by which results have to be kept too
-            add(*(halved(x.args, x.places(options.fixed) | x.integers) for x in (case, other)))
+            now, then = [halved(x.args, x.places(options.fixed) | x.integers) for x in (case, other)]
+            add(now, then)
         # a kernel may keep results by less than all elements, and refuse values that are in another order
         for change in (others, last_changed, halved):
             add(case.args, change(case.args, kept | integers))

@@ -100,7 +100,7 @@ cpdef object one_of(dtype):
 
 
 def walking(method not None):
-    """`backward` as a method in C, so that the usual call, of a number or with an array laid out as the value, enters no frame."""
+    """`backward` as a method in C, so that the usual call, of a number or with an array laid out as it is, enters no frame."""
     def backward(self, *args, **keywords):
         cdef bint usual = isinstance(self, Wrapped) and len(args) < 2 and not keywords
         if not (usual and walk_from(<Wrapped>self, args[0] if args else None)):

@@ -147,7 +147,7 @@ cdef class Ruled:
                 out, dim = <tuple>result
                 if is_exact(<PyObject *>out) and type(dim) is int:
                     axis = dim
-                    size = cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
+                    size = cnp.PyArray_DIM(<cnp.ndarray>out, axis) if 0 <= axis < cnp.PyArray_NDIM(<cnp.ndarray>out) else -1
                     if size == like.level.payload.batch_size:
                         if self.apart is not None and not is_apart(<cnp.ndarray>out, axis):
                             return wrap(self.cls, self.apart(out, axis, tuple_of(taken.values, taken.count)), like, dim)
