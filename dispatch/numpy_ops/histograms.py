@@ -453,7 +453,8 @@ def _edges_along(axis: int, x: Any, bins: Any, given: Any) -> Any:
 
 def _histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, *, density: bool = False) -> Any:
     """Return counts, and the edges along each axis."""
-    sample = _columns(sample)
+    if len(np.shape(sample)) != 2:
+        sample = _columns(sample)
     ndim = sample.shape[1]
     try:
         given = len(bins)
@@ -496,7 +497,7 @@ def _numpys_boxes(sample: Any, bins: Any, given: Any, weights: Any, *, density: 
     return [found, *edges]
 
 
-NUMPYS = undispatched(np.histogramdd)
+NUMPYS, NUMPYS_OF_TWO = undispatched(np.histogramdd), undispatched(np.histogram2d)
 # One node of a graph each, as a histogram of one axis is.
 counted_in_boxes = composite(
     "histogramdd(Tensor sample, Any bins=10, Any range=None, Tensor? weights=None, *, bool density=False) -> Tensor[]", _histogramdd,
@@ -504,7 +505,7 @@ counted_in_boxes = composite(
 )  # fmt: skip
 counted_in_fields = composite(
     "histogram2d(Tensor x, Tensor y, Any bins=10, Any range=None, Tensor? weights=None, *, bool density=False) -> (Tensor, Tensor, Tensor)", _histogram2d,
-    numpy=lambda x, y, bins, given, weights, *, density: np.histogram2d(x, y, bins, given, density, weights),
+    numpy=lambda x, y, bins, given, weights, *, density: NUMPYS_OF_TWO(x, y, bins, given, density, weights),
 )  # fmt: skip
 
 

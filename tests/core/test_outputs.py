@@ -44,7 +44,7 @@ FRESH = {
     "a view of something else": (lambda x: array(8)[2:6], X),
     "a scalar": (lambda x: np.float64(2), X),
     "a scalar that was given": (lambda x: np.float64(2), np.float64(2)),
-    **{f"a scalar of {kind}": (lambda x, kind=kind: np.dtype(kind).type(1), X) for kind in ("?", "i1", "u8", "f4", "c16", "m8[s]")},
+    **{f"a scalar of {kind}": (lambda x, kind=kind: np.zeros(1, kind)[0], X) for kind in ("?", "i1", "u8", "f4", "c16", "m8[s]")},
     "a memory map": (lambda x: np.frombuffer(bytes(64))[1:], X),
 }
 

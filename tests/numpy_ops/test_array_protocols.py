@@ -14,9 +14,9 @@ from dispatch.errors import DeviceMismatchError, NoKernelError, UnsupportedError
 ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable}
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 # Rows that refuse some of their samples with arrays of a registered class, and say so: the samples of the first two index with arrays of the
-# class, whose numbers nobody knows here; `average` checks its weights, a quantile its q, a histogram its ends; two are steps of functions that have other parameters; the others make an array of NumPy's beside the given one. Of the
+# class, whose numbers nobody knows here; `average` checks its weights, a quantile its q, a histogram its ends, a gradient its steps; two are steps of functions that have other parameters; the others make an array of NumPy's beside the given one. Of the
 # rows of np.linalg a class's own function has other results: of another dtype, without residuals, without the whole basis, an int.
-WITHOUT = {"equal_differences", "histogram_counts", "histogram", "histogram_bin_edges", "quantile", "nanquantile", "scatter_add", "setitem", "average", "linspace", "geomspace", "lexsort", "pad", "outer", "linalg_eig", "linalg_eigvals", "linalg_lstsq", "linalg_full_qr", "linalg_matrix_rank", "linalg_cond", "roots", "modf", "frexp", "ufunc_reduce", "ufunc_accumulate", "ufunc_reduceat"}
+WITHOUT = {"equal_differences", "histogram_counts", "histogram", "histogram_bin_edges", "quantile", "nanquantile", "scatter_add", "setitem", "average", "linspace", "geomspace", "lexsort", "pad", "outer", "linalg_eig", "linalg_eigvals", "linalg_lstsq", "linalg_solved", "gradient", "histogramdd", "histogram2d", "linalg_full_qr", "linalg_matrix_rank", "linalg_cond", "roots", "modf", "frexp", "ufunc_reduce", "ufunc_accumulate", "ufunc_reduceat"}
 
 X = np.array([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]])
 of_each_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

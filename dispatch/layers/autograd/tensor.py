@@ -54,8 +54,8 @@ class TrackedTensor(Tensor):
     >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
     >>> y = x * x
     >>> y.sum().backward()
-    >>> x.grad, x.is_leaf, y.grad, y.grad_fn.name()
-    (array([2., 4.]), True, None, 'multiplyBackward')
+    >>> x.grad, x.is_leaf, y.is_leaf, y.grad_fn.name()
+    (array([2., 4.]), True, False, 'multiplyBackward')
     """
 
     __slots__ = ("retained",)  # unset on most: no gradient is kept
