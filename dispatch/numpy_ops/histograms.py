@@ -17,7 +17,7 @@ from ..errors import BatchingError, DataDependentError
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..layers.jvp import pushforwards
-from ..operators.prims import astype, broadcast_to
+from ..operators.prims import astype, broadcast_to, stack
 from ..operators.registry import ops
 from ..operators.views import ARRAY
 from ..symbolic import agreeing, guesses, is_zero, sure
@@ -489,7 +489,8 @@ def _histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any
         given = len(bins)
     except TypeError:
         given = 1
-    return tuple(_histogramdd(_columns([x, y]), bins if given in (1, 2) else [bins, bins], range, weights, density=density))
+    sample = transpose(stack([x, y])) if np.shape(x) and np.shape(y) else _columns([x, y])
+    return tuple(_histogramdd(sample, bins if given in (1, 2) else [bins, bins], range, weights, density=density))
 
 
 def _numpys_boxes(sample: Any, bins: Any, given: Any, weights: Any, *, density: bool) -> Any:
