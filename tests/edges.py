@@ -350,7 +350,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "overlapping": lambda np, a, w: np.stack([sum([a[..., i] * w[..., i + w.shape[-1] - 1 - k] for i in range(a.shape[-1]) if 0 <= i + w.shape[-1] - 1 - k < w.shape[-1]], 0.0) for k in range(a.shape[-1] + w.shape[-1] - 1)], -1),
     "sliding": lambda np, x, w: sum([x[..., i : x.shape[-1] - w.shape[-1] + 1 + i] * w[..., i : i + 1] for i in range(w.shape[-1])], 0.0),
     "unwrap": lambda np, x, discont, axis, period: np.unwrap(x, discont, axis, 2 * pi if period is None else period),
-    "histogramdd": lambda np, x, bins, range, weights, density: _of_boxes(np.histogramdd(x, bins, range, weights, density)),
+    "histogramdd": lambda np, x, bins, ends, weights, density: _of_boxes(np.histogramdd(x, bins, ends, weights, density)),
     "histogram_counts": lambda np, x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
     "scaled": lambda np, x, y: x * y,
     "lerp": lambda np, a, b, part, weak: a + (b - a) * part,
