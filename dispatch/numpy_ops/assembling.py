@@ -85,7 +85,8 @@ def _insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     places = np.flatnonzero(places) if places.dtype == bool and places.ndim == 1 else places
     if places.ndim > 1 or not (places.dtype.kind in "iu" or (not places.size and not isinstance(obj, np.ndarray))):
         np.insert(np.zeros(3), obj, 0)  # raises NumPy's own error
-    values = values if hasattr(values, "shape") else ops.np.full_like(x, np.array(values, x.dtype), None, ())  # of an int 1j is none
+    if not hasattr(values, "shape"):
+        values = ops.np.full_like(x, np.array(values, x.dtype)[()], None, ())  # the cast refuses 1j in an array of ints
     values = values if values.dtype == x.dtype else astype(values, x.dtype)
     rest = (*x.shape[:at], None, *x.shape[at + 1 :])
     if places.size == 1:

@@ -21,3 +21,4 @@ cdef class Running:
 cdef class Remembering:
     cdef object kernel
     cdef dict answers
+    cdef dict strict                        # of modes that take no real array

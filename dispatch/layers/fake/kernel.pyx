@@ -159,7 +159,7 @@ cdef class Remembering:
     """A kernel that runs another, whose answer depends on layouts and plain arguments, once for each of these."""
 
     def __init__(self, kernel not None):
-        self.kernel, self.answers = kernel, {}
+        self.kernel, self.answers, self.strict = kernel, {}, {}
 
     def __call__(self, *args):
         cdef dict answers
@@ -169,7 +169,10 @@ cdef class Remembering:
             return self.kernel(*args)
         env = mode.shape_env
         symbolic = env is not None and (not mode.static_shapes or has_symbol(args))
-        answers = env.answers.setdefault(self.kernel, {}) if symbolic else self.answers    # such hold where their guards do
+        if symbolic:                        # such hold where their guards do
+            answers = env.answers.setdefault(self.kernel, {})
+        else:                               # a rule that makes a real array runs in a mode that takes these alone
+            answers = self.answers if mode.allow_non_fake_inputs else self.strict
         try:
             key = tuple([key_of(x, mode, symbolic) for x in args])
         except LookupError:
