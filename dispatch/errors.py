@@ -2,7 +2,8 @@
 
 This module imports nothing of the package, so every other one, the compiled ones included, can raise these. A message
 says what was asked, what is so, and what to do, in one to three short lines. It names operator, argument, shapes and
-dtypes, never values; the operator and the argument are also in the fields `operator` and `argument`.
+dtypes, never values; the operator and the argument are also in the fields `operator` and `argument`. More than 350 lines,
+since the words that all messages share stand beside the exceptions.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,6 +38,7 @@ class DispatchError(RuntimeError):
 
 
 _listeners = local()
+PLURALS = {"axis": "axes", "entry": "entries"}  # those that take more than an s
 
 
 @contextmanager
@@ -275,6 +277,17 @@ def shown(x: object) -> str:
     """
     plain = x is None or type(x) in (bool, int, float, complex) or (isinstance(x, (str, bytes)) and len(x) <= 40)
     return repr(x) if plain else kind_of(x)
+
+
+def how_many(count: int, what: str) -> str:
+    """Return a number with the word for what is counted, of which there may be one.
+
+    Examples
+    --------
+    >>> how_many(1, "argument"), how_many(2, "axis"), how_many(0, "entry")
+    ('1 argument', '2 axes', '0 entries')
+    """
+    return f"{count} {what if count == 1 else PLURALS.get(what, what + 's')}"
 
 
 def check_function(f: object, who: str, error: type[DispatchError] = ArgumentError, call: str = "(f)(x)") -> None:

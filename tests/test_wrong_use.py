@@ -156,7 +156,7 @@ KERNELS = [
     ("view", lambda x: x[::-1], "(Tensor x) -> Tensor", "returned a view of its input 'x'. Return a copy, or declare it"),
     ("reshaped", lambda x: x.reshape(3, 1), "(Tensor x) -> Tensor", "returned a view of its input 'x'. Return a copy, or declare it"),
     ("view in a list", lambda x: [x[:1]], "(Tensor x) -> Tensor[]", "returned a view of its input 'x'. Return a copy, or declare it"),
-    ("one too few", lambda x: (x + 1,), "(Tensor x) -> (Tensor, Tensor)", "returned 1 outputs, and its schema says 2: return a tuple of 2."),
+    ("one too few", lambda x: (x + 1,), "(Tensor x) -> (Tensor, Tensor)", "returned 1 output, and its schema says 2: return a tuple of 2."),
     ("one too many", lambda x: (x + 1, x + 2), "(Tensor x) -> Tensor", "returned a tuple of length 2, and its schema says Tensor."),
     ("three for two", lambda x: (x + 1,) * 3, "(Tensor x) -> (Tensor, Tensor)", "returned 3 outputs, and its schema says 2: return a tuple of 2."),
     ("list", lambda x: [1.0], "(Tensor x) -> Tensor", "returned a list of length 1, and its schema says Tensor."),

@@ -29,6 +29,7 @@ from ..errors import (
     check_function,
     check_word,
     did_you_mean,
+    how_many,
     kind_of,
     shown,
 )
@@ -321,7 +322,7 @@ class Compiled(Attributes, Caller):
         return _made_again, (self._f, self._settings, brought)
 
     def __repr__(self) -> str:
-        return f"<compiled {self._name}, {len(self.entries)} entries>"
+        return f"<compiled {self._name}, {how_many(len(self.entries), 'entry')}>"
 
 
 def _made_again(f: Any, settings: dict[str, Any], brought: dict[str, list[str]]) -> Any:

@@ -49,7 +49,8 @@ class Explained(Fields):
             lines += [f"    where {guard}" for guard in traced.graph.guards]
             lines += [f"    {line}" for piece in pieces_of(entry.run) for line in piece.said()]
             lines += [f"    {line}" for line in str(traced.graph).splitlines()]
-        lines += [f"\n{count} calls ran as they are: {reason}" for reason, count in self.reasons.items()]
+        for reason, count in self.reasons.items():
+            lines.append(f"\n{'1 call ran as it is' if count == 1 else f'{count} calls ran as they are'}: {reason}")
         if self.note:
             lines.append(f"\nthat call would run as it is: {self.note}")
         return "\n".join(lines)

@@ -16,7 +16,7 @@ from ..core.pytree import items_of, rebuilt, steps
 from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.printing import describe_value
-from ..errors import GraphError, check_function, did_you_mean, kind_of
+from ..errors import GraphError, check_function, did_you_mean, how_many, kind_of
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, dead_code, nodes_in, reinplace
 from ..graph.graph import File
 from ..graph.interpreter import bind
@@ -162,7 +162,7 @@ class ExportedProgram(Fields):
         return cls(Graph.load(file))
 
     def __repr__(self) -> str:
-        return f"ExportedProgram({', '.join(self.parameters)}) of {len(self.graph.nodes)} nodes"
+        return f"ExportedProgram({', '.join(self.parameters)}) of {how_many(len(self.graph.nodes), 'node')}"
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -311,7 +311,7 @@ def _named_axes(axes: Any, ndim: int, path: str) -> list[tuple[int, str | None]]
     fits = isinstance(axes, (dict, list, tuple)) and all(isinstance(axis, int) and -ndim <= axis < ndim for axis, _ in said)
     if not fits or not all((isinstance(name, str) and name.isidentifier()) or name is True for _, name in said):
         raise GraphError(
-            f"export: dynamic_shapes says {axes!r} for {path}, an array of {ndim} axes. Write {{axis: name}}, or "
+            f"export: dynamic_shapes says {axes!r} for {path}, an array of {how_many(ndim, 'axis')}. Write {{axis: name}}, or "
             "{axis: True} for a length of its own."
         )
     return [(axis % ndim, name if isinstance(name, str) else None) for axis, name in said]

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import Tensor
 from ..core.pytree import leaves
 from ..core.wrong_calls import clear
-from ..errors import ControlFlowError, check_flag, kind_of, shown
+from ..errors import ControlFlowError, check_flag, how_many, kind_of, shown
 from ..operators.registry import ops
 from ..symbolic import SymInt
 from .carries import Given, as_array, check_carry, filled, frozen, is_plain, returned
@@ -137,7 +137,8 @@ def _length(who: str, items: Given, length: Any) -> Any:
         raise ControlFlowError(f"{who}: without xs nothing says how many steps there are. Give length=.")
     for name, size in sizes[1:]:
         if size != sizes[0][1]:
-            raise ControlFlowError(f"{who}: {sizes[0][0]} has {sizes[0][1]} items and {name} {size}. Give as many of each.")
+            some = how_many(sizes[0][1], "item")
+            raise ControlFlowError(f"{who}: {sizes[0][0]} has {some} and {name} {size}. Give as many of each.")
     return sizes[0][1]
 
 

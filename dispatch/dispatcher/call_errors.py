@@ -39,6 +39,7 @@ from ..errors import (
     OutputError,
     close_matches,
     did_you_mean,
+    how_many,
 )
 from ..schema.schema import Argument, Return
 from ..schema.types import (
@@ -373,7 +374,7 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
     outputs = [result]
     if total > 1:
         if not isinstance(result, (tuple, list)) or len(result) != total:
-            got = f"{len(result)} outputs" if isinstance(result, (tuple, list)) else describe_value(result)
+            got = how_many(len(result), "output") if isinstance(result, (tuple, list)) else describe_value(result)
             return OutputError(f"{said} {got}, and its schema says {total}: return a tuple of {total}.", operator=operator)
         outputs = list(result)
     for i, (check, output) in enumerate(zip(definition.outputs.checks, outputs, strict=False)):

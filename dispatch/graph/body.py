@@ -15,7 +15,7 @@ from ..core.pytree import items_of, mapped
 from ..core.source import Line
 from ..core.wrong_attributes import Attributes
 from ..core.wrong_calls import clear
-from ..errors import GraphError, check_word, kind_of
+from ..errors import GraphError, check_word, how_many, kind_of
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
 
@@ -359,7 +359,7 @@ def _fault_of(body: Body, node: Node) -> str:
     if (kind == "call") != (op is not None):
         return f"is a {kind} {'without' if op is None else 'with'} an operator"
     if op is not None and len(node.args) != (count := len(op.schema.arguments)):
-        return f"has {len(node.args)} arguments, and {op.name} takes {count}"
+        return f"has {how_many(len(node.args), 'argument')}, and {op.name} takes {count}"
     if kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
         return "is an item, and its arguments are no node and number"
     return "is a constant without an array" if kind == "constant" and node.name not in body.constants else ""

@@ -26,7 +26,7 @@ from typing import Any
 from ..core import OpOverload
 from ..core.collector import collector_paused
 from ..core.source import Line
-from ..errors import GraphError
+from ..errors import GraphError, how_many
 from ..operators.rule_operators import known_or_made, origin_of_name
 from .array_literals import Unwritable
 from .body import Body
@@ -279,7 +279,7 @@ class _GraphReader:
         if op is None:
             raise GraphError(f"no line before it is about the operator {operator}")
         if type(args) is not tuple or len(args) != (count := len(op.schema.arguments)):
-            raise GraphError(f"{operator} takes {count} arguments")
+            raise GraphError(f"{operator} takes {how_many(count, 'argument')}")
         return self.body.add("call", name, op, args, value, self.source)
 
     def node_item(self, name: str, of: Any, number: Any, value: Any) -> Node:

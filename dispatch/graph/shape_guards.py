@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.pytree import leaves
 from ..core.source import Line
-from ..errors import CheckError, GraphError
+from ..errors import CheckError, GraphError, how_many
 from ..symbolic import Check, Guard, ShapeEnv, SymInt, parse
 from .body import Body
 from .literals import register_value
@@ -93,7 +93,7 @@ def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
     for name, (node, axis) in places.items():
         x = values[node]
         if axis is not None and len(x.shape) != len(node.value.shape):
-            raise _another(node, f"has {len(node.value.shape)} axes", f"of shape {tuple(x.shape)}")
+            raise _another(node, f"has {how_many(len(node.value.shape), 'axis')}", f"of shape {tuple(x.shape)}")
         if axis is None and type(x) is not int:
             raise _another(node, "is an int", type(x).__name__)
         sizes[name] = size_at(x, axis)
@@ -120,7 +120,7 @@ def _check_shape(node: Node, x: Any, sizes: dict[str, int], read: list[int | Non
     """Raise if the shape of an argument differs from the trace on an axis that no symbol is read from."""
     shape, expected = tuple(x.shape), node.value.shape
     if len(shape) != len(expected):
-        raise _another(node, f"has {len(expected)} axes", f"of shape {shape}")
+        raise _another(node, f"has {how_many(len(expected), 'axis')}", f"of shape {shape}")
     for axis, (n, wanted) in enumerate(zip(shape, expected, strict=True)):
         if axis not in read and n != (wanted.evaluate(sizes) if type(wanted) is SymInt else wanted):
             raise _another(node, f".shape[{axis}] == {wanted}", f"of shape {shape}")

@@ -20,7 +20,7 @@ from ..core import DispatchKey, OpOverload
 from ..core.source import caller
 from ..core.wrong_calls import holding
 from ..dispatcher.layer import find_layer
-from ..errors import DefinitionError, kind_of
+from ..errors import DefinitionError, how_many, kind_of
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.gufunc.rules import Calls
 from ..operators.gufunc.signature import Signature
@@ -263,7 +263,7 @@ def _partials(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Pa
     partials = tuple(derivative) if isinstance(derivative, (tuple, list)) else (derivative,)
     names = op.arguments.names
     if inner.signature or inner.nout > 1:
-        what = "generalised" if inner.signature else f"of {inner.nout} results"
+        what = "generalised" if inner.signature else f"of {how_many(inner.nout, 'result')}"
         raise DefinitionError(
             f"{op.name}: derivative= takes the partial derivatives of one result, element by element, and this ufunc is "
             f"{what}.\nWrite them as a rule: {op.schema.name}.register_autograd(backward, setup_context=...).",

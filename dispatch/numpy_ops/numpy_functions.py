@@ -17,7 +17,7 @@ import numpy as np
 from ..core import OpOverload, Tensor
 from ..core.lazy import LazyFunction, Loader
 from ..core.wrong_calls import PARAMETERS_ELSEWHERE
-from ..errors import ArgumentError, UnsupportedError, close_matches
+from ..errors import ArgumentError, UnsupportedError, close_matches, how_many
 from ..operators import prims
 from ..operators.views import ARRAY, is_number
 from . import (
@@ -159,7 +159,7 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
         if len(args) <= direct and keywords.keys() <= known and not any(x is flags.NO_VALUE for x in keywords.values()):
             return call(op, *args, **keywords)
         if len(args) > len(order):
-            raise ArgumentError(f"{spelling} takes {len(order)} arguments by position and was given {len(args)}.")
+            raise ArgumentError(f"{spelling} takes {how_many(len(order), 'argument')} by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
         given.update({names.get(name, name): value for name, value in keywords.items()})
         return call_row(spelling, op, given, _defaults(function, parameters))

@@ -24,7 +24,7 @@ import numpy as np
 from ..core import OpOverload
 from ..core.lazy import Loader
 from ..core.optional import require
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, how_many
 from ..layers.autograd import Pullback, Pullbacks
 from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import astype, sum_to
@@ -709,7 +709,7 @@ def missing(ufunc: np.ufunc, i: int) -> Partial:
 def _missing_rule(name: str, count: int) -> Callable[..., Any]:
     def backward(ctx: Any, *grads: Any) -> Any:
         raise UnsupportedError(
-            f"scipy.special.{name} has no derivative: it has {count} results, and no rule is known here. Give it one:\n"
+            f"scipy.special.{name} has no derivative: it has {how_many(count, 'result')}, and no rule is known here. Give it one:\n"
             "    from dispatch.library import from_ufunc\n"
             f"    op = from_ufunc(scipy.special.{name})\n"
             "    op.register_autograd(backward, setup_context=...)"

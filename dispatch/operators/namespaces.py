@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
 from ..core.wrong_attributes import Fields, namespace_instead
-from ..errors import OperatorNotFoundError, did_you_mean
+from ..errors import OperatorNotFoundError, did_you_mean, how_many
 from ..schema.types import split_name
 from .overload_resolution import choose
 
@@ -193,7 +193,7 @@ class Namespace:
 
     def __repr__(self) -> str:
         self._complete()
-        return f"<namespace {self._name}: {len(self._operators)} operators>"
+        return f"<namespace {self._name}: {how_many(len(self._operators), 'operator')}>"
 
 
 class Namespaces:

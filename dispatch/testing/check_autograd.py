@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import DispatchKey
+from ..errors import how_many
 from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
 from .cases import Case, Options, named_outputs
@@ -244,8 +245,8 @@ def _compare_forward(case: Case, findings: Findings, options: Options) -> None:
     if wrong:
         findings.fault(
             "differs",
-            f"by the jvp rule ({place}) of the {case.kernel} {len(wrong)} of {tried} tangents differ from finite differences. "
-            f"The first:\n{wrong[0]}",
+            f"by the jvp rule ({place}) of the {case.kernel} {len(wrong)} of {how_many(tried, 'tangent')} differ from finite "
+            f"differences. The first:\n{wrong[0]}",
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..autodiff.reverse_mode import vjp
 from ..compiler.trace_function import make_fx
 from ..core import DispatchKey
-from ..errors import DataDependentError, NoRuleError
+from ..errors import DataDependentError, NoRuleError, how_many
 from ..layers.autograd import CONSTANT
 from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in
@@ -92,7 +92,7 @@ def _compare(case: Case, findings: Findings, options: Options, what: str, f: Fun
     if len(found) != len(expected):  # a list of another length
         findings.fault(
             (what, "number"),
-            f"a trace of {what}{case.name} with symbolic sizes computes {len(found)} arrays, and the {case.kernel} "
+            f"a trace of {what}{case.name} with symbolic sizes computes {how_many(len(found), 'array')}, and the {case.kernel} "
             f"{len(expected)} ({case.given()}). The fake rule says how many there are.",
         )
     for i, (x, y) in enumerate(zip(found, expected, strict=False)):

@@ -18,7 +18,7 @@ from weakref import ref
 import numpy as np
 
 from ..core import check_data, share_memory
-from ..errors import AliasError, ArgumentError, OutputError
+from ..errors import AliasError, ArgumentError, OutputError, how_many
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
 from .cases import Case, Options, another, arrays_in, map_arrays, named_outputs
@@ -752,8 +752,8 @@ def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
             way_out = "take it by position, as one that is read too" if i in asked else "give one that is updated another name"
             findings.fault(
                 ("left out", i),
-                f"the {case.kernel} leaves {int(both.sum())} of {x.size} elements of its argument {case.labels[i]} as they "
-                f"were{case.what}, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or "
+                f"the {case.kernel} leaves {int(both.sum())} of {how_many(x.size, 'element')} of its argument {case.labels[i]} "
+                f"as they were{case.what}, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or "
                 f"{way_out}.",
             )
         elif i in asked and not reads:

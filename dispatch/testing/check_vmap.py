@@ -8,7 +8,7 @@ import numpy as np
 from ..core import DispatchKey
 from ..core.pytree import items_of as parts_of
 from ..core.pytree import leaves, mapped, steps
-from ..errors import BatchingError
+from ..errors import BatchingError, how_many
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
 from .cases import Case, Options, another, arrays_in
@@ -241,7 +241,8 @@ def _difference(
     first = column[0]
     if (mine := parts_of(got)) is not None and parts_of(first) is not None:
         if steps(got) != steps(first):
-            return f"{len(mine)} items{f' at {path}' if path else ''}, and expected are {len(parts_of(first) or ())}."
+            place = f" at {path}" if path else ""
+            return f"{how_many(len(mine), 'item')}{place}, and expected are {len(parts_of(first) or ())}."
         rows = zip(steps(first), mine, zip(*map(parts_of, column), strict=True), strict=True)
         each = (_difference(x, list(c), tolerances, random=random, path=path + step) for step, x, c in rows)
         return next((words for words in each if words is not None), None)

@@ -8,7 +8,7 @@ from ..core import Tensor
 from ..core.pytree import items_of, steps
 from ..core.wrong_calls import holding
 from ..dispatcher.printing import describe_value
-from ..errors import ArgumentError, kind_of
+from ..errors import ArgumentError, how_many, kind_of
 from ..layers.autograd import TrackedTensor
 
 NUMBERS = (bool, int, float, complex)
@@ -147,7 +147,7 @@ def _array_difference(
         return f"the dtypes differ{at}: {x.dtype!s}, and expected is {y.dtype!s}."
     if not (_is_numeric(x.dtype) and _is_numeric(y.dtype)):
         unequal = np.asarray(x != y)
-        return None if not unequal.any() else f"the values differ{at} in {unequal.sum()} of {x.size} elements."
+        return None if not unequal.any() else f"the values differ{at} in {unequal.sum()} of {how_many(x.size, 'element')}."
     allowed = tolerance(x.dtype, y.dtype, rtol=rtol, atol=atol)
     if allowed == _EXACT or (x.dtype.kind in "biu" and y.dtype.kind in "biu" and rtol is None):
         differ = x != y
@@ -163,7 +163,7 @@ def _array_difference(
     index = f"[{', '.join(map(str, worst))}]" if worst else "the only element"
     limit = "equality is asked" if allowed == _EXACT else f"{allowed.atol:g} + {allowed.rtol:g} * abs(expected) is allowed"
     return (
-        f"the values differ{at} in {int(differ.sum())} of {x.size} elements.\n"
+        f"the values differ{at} in {int(differ.sum())} of {how_many(x.size, 'element')}.\n"
         f"The greatest difference is {float(distance[worst]):g} at {index}; {limit}."
     )
 

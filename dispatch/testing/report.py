@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core.wrong_attributes import Fields
 from ..dispatcher.printing import TABLE, escape
-from ..errors import OpCheckError, did_you_mean
+from ..errors import OpCheckError, did_you_mean, how_many
 from .child_process import portable
 
 SUCCESS = "SUCCESS"
@@ -125,7 +125,7 @@ class Report(Fields, Mapping[str, "str | OpCheckError"]):
                 found.append((name, "FAILED", str(outcome)))
             else:
                 word, _, reason = outcome.partition(": ")
-                found.append((name, word, reason or f"{self._runs[name]} calls"))
+                found.append((name, word, reason or how_many(self._runs[name], "call")))
         return found
 
     def __repr__(self) -> str:
@@ -144,4 +144,4 @@ class Report(Fields, Mapping[str, "str | OpCheckError"]):
 
 
 def _some(count: int) -> str:
-    return "1 check" if count == 1 else f"{count} checks"
+    return how_many(count, "check")

@@ -17,7 +17,7 @@ from ..core.pytree import leaves, mapped, paths
 from ..core.wrong_calls import block_function
 from ..dispatcher.observer import Watcher, watchers
 from ..dispatcher.printing import brief, place_of
-from ..errors import ArgumentError, DataDependentError, NoRuleError, OutputError, did_you_mean, kind_of
+from ..errors import ArgumentError, DataDependentError, NoRuleError, OutputError, did_you_mean, how_many, kind_of
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.schema import Argument
 from ..schema.tags import Tag
@@ -184,7 +184,7 @@ class _Call:
                         f"{self.schema.name}.register_fake."
                     )
             if (n := len(list(_arrays(promised, "")))) != (m := len(list(_arrays(given, "")))):
-                raise self._fault(f"output {i} holds {n} arrays by {rule}, and {m} by the {self.kernel}.")
+                raise self._fault(f"output {i} holds {how_many(n, 'array')} by {rule}, and {m} by the {self.kernel}.")
 
 
 def _differences(fake: Any, real: Any, *, ordered: bool) -> Iterator[tuple[str, object, object]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.wrong_calls import holding
-from ..errors import ArgumentError, check_int
+from ..errors import ArgumentError, check_int, how_many
 from .cases import arrays_in, is_array, map_arrays
 
 Array = np.ndarray[Any, Any]
@@ -259,7 +259,8 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
     arrays = arrays_in(args)
     for i in fixed:
         if check_int(i, "sizes: fixed, the place of an array,") >= len(arrays):
-            raise ArgumentError(f"sizes: fixed has {i}, and the arguments have {len(arrays)} arrays. Places begin at 0.")
+            some = how_many(len(arrays), "array")
+            raise ArgumentError(f"sizes: fixed has {i}, and the arguments have {some}. Places begin at 0.")
     fixed = {*fixed, *_beside_lists(args)}
     stay = {n for i in fixed for n in arrays[i].shape}
     lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]

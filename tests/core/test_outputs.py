@@ -177,7 +177,7 @@ WRONG = [
         X.copy(),
         "returned an ndarray of shape (4,) and dtype float64, and its schema says 2: return a tuple of 2",
     ),
-    ("-> (Tensor, Tensor)", (X.copy(),), "returned 1 outputs, and its schema says 2: return a tuple of 2"),
+    ("-> (Tensor, Tensor)", (X.copy(),), "returned 1 output, and its schema says 2: return a tuple of 2"),
     ("-> (Tensor, Tensor)", None, "returned None, and its schema says 2: return a tuple of 2"),
     ("-> (Tensor, int)", (X.copy(), 1.0), "returned a float as output 1, and its schema says int"),
     ("-> (Tensor, Tensor?)", (None, None), "returned None as output 0, and its schema says Tensor"),

@@ -289,7 +289,7 @@ FORGOTTEN = " Add the return statement; or, if it writes its result into an argu
         ("(Tensor x) -> ()", A, "an ndarray of shape (3,) and dtype float64, and its schema says -> (). Return None."),
         ("(Tensor x) -> (Tensor, Tensor)", None, "None, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, Tensor)", A, "an ndarray of shape (3,) and dtype float64, and its schema says 2: return a tuple of 2."),
-        ("(Tensor x) -> (Tensor, Tensor)", (A,), "1 outputs, and its schema says 2: return a tuple of 2."),
+        ("(Tensor x) -> (Tensor, Tensor)", (A,), "1 output, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, Tensor)", [A, A + 1, A], "3 outputs, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, int)", (A, 1.0), "a float as output 1, and its schema says int. Write int(result)."),
         ("(Tensor x) -> (Tensor, Tensor)", (None, A), f"None as output 0, and its schema says Tensor.{FORGOTTEN}"),

@@ -511,8 +511,8 @@ def test_a_ufunc_without_a_name_of_its_own_may_be_a_derivative():
 @pytest.mark.parametrize(
     ("f", "what"),
     [
-        (np.add, "add, which is of 2 arrays and 1 results"),
-        (np.modf, "modf, which is of 1 arrays and 2 results"),
+        (np.add, "add, which is of 2 arrays and 1 result"),
+        (np.modf, "modf, which is of 1 array and 2 results"),
         (np.matmul, "matmul, which is generalised"),
     ],
 )

@@ -88,7 +88,7 @@ def test_integers_are_equal_or_not():
     assert message_of(np.array([1, 2]), np.array([1, 4])) == (
         "the values differ in 1 of 2 elements.\nThe greatest difference is 2 at [1]; equality is asked."
     )
-    assert message_of(np.uint64(2**64 - 1), np.uint64(2**64 - 2)).startswith("the values differ in 1 of 1 elements.")
+    assert message_of(np.uint64(2**64 - 1), np.uint64(2**64 - 2)).startswith("the values differ in 1 of 1 element.")
 
 
 def test_a_tolerance_of_zero_counts():
@@ -116,11 +116,11 @@ def test_shape_and_dtype_are_part_of_a_value():
 def test_containers_are_walked_and_the_place_is_named():
     assert message_of([1], [1, 2]) == "the lengths differ: 1, and expected is 2."
     assert message_of({"a": 1}, {"b": 1}) == "the keys differ: 'a', 'b' is in one of the two only."
-    assert message_of({"a": [1, 2]}, {"a": [1, 3]}).startswith("the values differ at ['a'][1] in 1 of 1 elements.")
+    assert message_of({"a": [1, 2]}, {"a": [1, 3]}).startswith("the values differ at ['a'][1] in 1 of 1 element.")
     assert message_of({"a": "x"}, {"a": None}) == "the values differ at ['a']: 'x', and expected is None."
     assert message_of(np.array(["a", "b"]), np.array(["a", "c"])) == "the values differ in 1 of 2 elements."
     assert_close({"b": 1, "a": 2}, {"a": 2, "b": 1})
-    assert message_of(Factors(1, 2), Factors(1, 3)).startswith("the values differ at .r in 1 of 1 elements.")
+    assert message_of(Factors(1, 2), Factors(1, 3)).startswith("the values differ at .r in 1 of 1 element.")
     assert message_of(Factors(1, 2), (1, 2, 2)) == "the values differ: a Factors of length 3, and expected is a tuple of length 3."
     assert message_of([1], 1.0) == "the values differ: a list of length 1, and expected is 1.0."
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...core import OpOverload
 from ...core.array_memory import is_complex
 from ...dispatcher.rule_parameters import parameter_names
-from ...errors import DefinitionError, GradientError, kind_of
+from ...errors import DefinitionError, GradientError, how_many, kind_of
 from ...layers.autograd import Pullback, Pullbacks, Rule
 from ...layers.autograd.derivative_sources import Form, plugged
 from ...layers.jvp import Pushforward, Pushforwards
@@ -62,7 +62,7 @@ def _of_ufunc(op: OpOverload, name: str, f: Any) -> Callable[..., Any]:
     assert inner is not None
     reads = names if inner.nin == len(names) else [name] if inner.nin == 1 else None
     if reads is None or inner.nout != 1 or inner.signature:
-        what = "generalised" if inner.signature else f"of {inner.nin} arrays and {inner.nout} results"
+        what = "generalised" if inner.signature else f"of {how_many(inner.nin, 'array')} and {how_many(inner.nout, 'result')}"
         raise DefinitionError(
             f"{op.name}: the partial derivative by {name!r} is the ufunc {f.__name__}, which is {what}. It is one of all "
             f"arrays ({', '.join(names)}), or of {name} alone, with one result; or a function that names what it reads.",

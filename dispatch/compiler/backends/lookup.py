@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...core.source import levels_out
 from ...core.wrong_calls import check_takes, clear
-from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, check_word, did_you_mean, kind_of, shown
+from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, check_word, did_you_mean, how_many, kind_of, shown
 from ...graph import Graph, Metadata, Node, nodes_in
 from ...graph.subgraph import Subgraph
 from ...operators.functional_variant import origin_of
@@ -71,11 +71,11 @@ class Piece:
         """Return lines that say how many nodes run where; of those that the engine does not take, which and why."""
         nodes = [node for node in self.part.graph.nodes if node.kind == "call"]
         if self.engine is not None:
-            return [f"{len(nodes)} calls, {_few(nodes)}: {self.engine.said}"]
+            return [f"{how_many(len(nodes), 'call')}, {_few(nodes)}: {self.engine.said}"]
         why: dict[str, list[Node]] = {}
         for node in nodes:
             why.setdefault(refusal(node, self.backend.claims), []).append(node)
-        return [f"{len(found)} calls, {_few(found)}: replayed, for {self.backend.name!r} {x}" for x, found in why.items()]
+        return [f"{how_many(len(x), 'call')}, {_few(x)}: replayed, for {self.backend.name!r} {y}" for y, x in why.items()]
 
 
 def _few(nodes: list[Node]) -> str:

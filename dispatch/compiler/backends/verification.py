@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.source import levels_out
-from ...errors import PerformanceWarning, kind_of
+from ...errors import PerformanceWarning, how_many, kind_of
 from ...graph import Graph, Node
 
 # Turns in which each is timed, and when one ends: after so many seconds, or runs. OpenBLAS's threads look for work for 2^26
@@ -68,8 +68,8 @@ class Verified:
         if not self.right:
             self.fault = faults[self.name]
             warnings.warn(
-                f"compile: the backend {self.name!r} does not run a part of {len(self.graph.nodes)} nodes, which is replayed: "
-                f"{self.fault}.",
+                f"compile: the backend {self.name!r} does not run a part of {how_many(len(self.graph.nodes), 'node')}, "
+                f"which is replayed: {self.fault}.",
                 PerformanceWarning,
                 stacklevel=levels_out(),
             )
@@ -167,7 +167,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]
 def _fault(nodes: list[Node], found: Any, expected: Any, values: tuple[Any, ...]) -> str:
     """Return how the results of an engine differ from NumPy's; an empty text if they do not."""
     if len(found) != len(nodes):
-        return f"it gave {len(found)} results, not {len(nodes)}"
+        return f"it gave {how_many(len(found), 'result')}, not {len(nodes)}"
     given = [x for x in values if isinstance(x, np.ndarray)]
     for node, x, y in zip(nodes, found, expected, strict=True):
         line = f"{node}{'' if node.source is None else f', of {node.source},'}"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ...core.array_memory import has_layout, owned, unwritable, writable
 from ...core.wrong_attributes import Attributes
 from ...core.wrong_calls import check_takes
-from ...errors import GradientError, kind_of
+from ...errors import GradientError, how_many, kind_of
 from .cotangents import added, fitted
 from .grad_mode import outside_rules
 
@@ -204,7 +204,8 @@ def _tuple_of(made: Any, shown: tuple[Any, ...], layouts: Any, who: str) -> tupl
     if not isinstance(made, (tuple, list)) or len(made) != len(shown):
         got = f"{len(made)} of them" if isinstance(made, (tuple, list)) else kind_of(made)
         raise GradientError(
-            f"{who} was given a tuple of {len(shown)} gradients and returned {got}. Return as many, or None to change nothing."
+            f"{who} was given a tuple of {how_many(len(shown), 'gradient')} and returned {got}. Return as many, "
+            "or None to change nothing."
         )
     return tuple(
         None if new is None else writable(new) if layout is None or new is old else _checked(writable(new), layout, who)

@@ -6,7 +6,7 @@ from ...core import check_open
 from ...core.array_memory import owned
 from ...core.pytree import leaves, mapped
 from ...core.wrong_calls import clear
-from ...errors import GradientError, check_flag, kind_of
+from ...errors import GradientError, check_flag, how_many, kind_of
 from ..derivatives import zeros
 from .backward_graph import Leaf, Output
 from .engine import add_to_leaves
@@ -187,7 +187,8 @@ def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor],
             )
     given = [None] * len(found) if gradients is None else _given(gradients, found[0] is outputs)
     if len(given) != len(found):
-        raise GradientError(f"{who} was given {len(found)} outputs, and gradients for {len(given)}. Give each its own.")
+        outputs = how_many(len(found), "output")
+        raise GradientError(f"{who} was given {outputs}, and gradients for {len(given)}. Give each its own.")
     return found, [seed_of(y, g) for y, g in zip(found, given, strict=True)]
 
 

@@ -10,7 +10,7 @@ from ...core.array_memory import unwritable
 from ...core.others_words import note_words
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...dispatcher.rule_parameters import parameter_names
-from ...errors import GradientError, did_you_mean, kind_of
+from ...errors import GradientError, did_you_mean, how_many, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
 from ..opaque_rules import Opacity
@@ -168,10 +168,10 @@ def _left_out(op: OpOverload, node: Context, count: int) -> int:
     if asked < count <= last + 1 and all(edge is None for edge in leaves(node.inputs[count:])):
         return len(names) - count
     behind = "" if last + 1 == len(names) else f"; those behind {names[last]!r}, which are no arrays, may be left out"
-    some = "1 gradient" if count == 1 else f"{count} gradients"
+    some = how_many(count, "gradient")
     raise GradientError(
-        f"{op.name}: its backward returned {some}, and the operator has {len(names)} arguments ({', '.join(names)}). "
-        f"Return one for each, None for those without{behind}.",
+        f"{op.name}: its backward returned {some}, and the operator has {how_many(len(names), 'argument')} "
+        f"({', '.join(names)}). Return one for each, None for those without{behind}.",
         operator=op.name,
     )
 
@@ -193,9 +193,9 @@ def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any,
     parts = [None] * len(items_of(like) or ()) if grad is None else parts_like(grad, like)
     if parts is None or len(parts) != len(edge):
         got = f"{len(parts)} in a {type(grad).__name__}" if parts is not None else kind_of(grad)
-        what, wanted = f"a list of {len(edge)} arrays", f"a list of {len(edge)} gradients"
+        what, wanted = f"a list of {how_many(len(edge), 'array')}", f"a list of {how_many(len(edge), 'gradient')}"
         if isinstance(like, dict):
-            what, wanted = f"a dict of {len(edge)} arrays", "a dict of gradients by the same keys"
+            what, wanted = f"a dict of {how_many(len(edge), 'array')}", "a dict of gradients by the same keys"
         elif (fields := field_names(type(like))) is not None:
             what, wanted = f"a {type(like).__qualname__}", f"a {type(like).__qualname__} or a dict of {', '.join(fields)}"
         raise GradientError(

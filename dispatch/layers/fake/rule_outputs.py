@@ -8,7 +8,7 @@ from ...core import OpOverload, Tensor
 from ...core.pytree import arrays, mapped
 from ...dispatcher.call_errors import about_dtype
 from ...dispatcher.printing import describe_value
-from ...errors import FakeTensorError, kind_of
+from ...errors import FakeTensorError, how_many, kind_of
 from ...operators.functional_variant import is_argument
 from .fake_mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor
@@ -41,7 +41,7 @@ class Results:
             made = ()
         else:
             if not isinstance(out, (tuple, list)) or len(out) != len(returns):
-                got = f"{len(out)} outputs" if isinstance(out, (tuple, list)) else kind_of(out)
+                got = how_many(len(out), "output") if isinstance(out, (tuple, list)) else kind_of(out)
                 count = len(returns)
                 raise FakeTensorError(
                     f"{op.name}: its fake rule returned {got}, and the schema says {count}: return a tuple of {count}.",

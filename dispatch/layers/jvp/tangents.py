@@ -8,7 +8,7 @@ from ...core import OpOverload, Tensor, wrap
 from ...core.array_memory import has_layout, inexact_layout, is_complex
 from ...core.pytree import items_of, rebuilt
 from ...dispatcher.printing import describe_value
-from ...errors import EscapedValueError, GradientError, kind_of
+from ...errors import EscapedValueError, GradientError, how_many, kind_of
 from ...operators.prims import add
 from ..derivatives import fitted as of_layout
 from ..derivatives import parts_like, zeros
@@ -50,10 +50,10 @@ def with_tangents(op: OpOverload, like: Any, out: Any, tangents: Any, *, by_row:
     if count == 1:
         tangents = (tangents,)
     elif not isinstance(tangents, (tuple, list)) or len(tangents) != count:
-        some = f"{len(tangents)} tangents" if isinstance(tangents, (tuple, list)) else kind_of(tangents)
+        some = how_many(len(tangents), "tangent") if isinstance(tangents, (tuple, list)) else kind_of(tangents)
         raise GradientError(
-            f"{op.name}: its jvp rule returned {some}, and the operator has {count} outputs. Return a tuple of one for each, "
-            "None for those without.",
+            f"{op.name}: its jvp rule returned {some}, and the operator has {how_many(count, 'output')}. Return a tuple of "
+            "one for each, None for those without.",
             operator=op.name,
         )
     made = []

@@ -15,7 +15,7 @@ import numpy as np
 from ...core import Tensor
 from ...core.pytree import field_names, items_of, opened, rebuilt, steps
 from ...dispatcher.printing import describe_value
-from ...errors import BatchingError, kind_of
+from ...errors import BatchingError, how_many, kind_of
 
 
 def checked_axes(dims: Any, what: str, where: str = "") -> Any:
@@ -97,8 +97,8 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]
     if items is not None:
         if isinstance(dims, int) and items and all(isinstance(item, (int, float, complex)) for item in items):
             raise BatchingError(
-                f"vmap: {place} is {kind_of(x)} of {len(items)} numbers, a container whose items have no axis to map. For one "
-                "array write np.asarray(...) of the argument; give in_dims=None for what all items share."
+                f"vmap: {place} is {kind_of(x)} of {how_many(len(items), 'number')}, a container whose items have no axis to "
+                "map. For one array write np.asarray(...) of the argument; give in_dims=None for what all items share."
             )
         found = _of_items(dims, x, items, place, "in_dims")
         return [mapped_axes(d, item, place + step, sizes) for d, item, step in zip(found, items, steps(x), strict=True)]

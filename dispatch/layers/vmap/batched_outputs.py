@@ -8,7 +8,7 @@ from ...core import OpOverload, Tensor, wrap
 from ...core.pytree import arrays, items_of, rebuilt
 from ...dispatcher.call_errors import about_dtype
 from ...dispatcher.printing import describe_value
-from ...errors import BatchingError, kind_of
+from ...errors import BatchingError, how_many, kind_of
 from ...operators.prims import copy, moveaxis
 from ...operators.views import KEEPS_STRIDES, owner_of
 from ...symbolic import guesses
@@ -105,8 +105,8 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any, args: Any)
     is_axis = isinstance(dim, (int, np.integer)) and not isinstance(dim, bool)
     if not is_axis or not -ndim <= dim < ndim or out.shape[dim] != size:
         raise BatchingError(
-            f"{op.name}: its vmap rule says the batch, {size} items, is axis {dim!r} of an output of shape {out.shape}. "
-            "Say which axis holds the items, or None.",
+            f"{op.name}: its vmap rule says the batch, {how_many(size, 'item')}, is axis {dim!r} of an output of shape "
+            f"{out.shape}. Say which axis holds the items, or None.",
             operator=op.name,
         )
     dim = int(dim) % ndim

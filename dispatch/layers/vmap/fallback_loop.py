@@ -9,7 +9,7 @@ from ...core import DispatchKey, OpOverload, check_data, is_array, split, wrap
 from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...core.source import levels_out
 from ...dispatcher.layer import Kernel
-from ...errors import BatchingError, PerformanceWarning
+from ...errors import BatchingError, PerformanceWarning, how_many
 from ...operators.functional_variant import check_mapped, form_of
 from ...operators.prims import select, stack
 from ...operators.rule_operators import about, spelled
@@ -55,7 +55,7 @@ def _warn(op: OpOverload, size: int) -> None:
             "operators, and it runs once; a backward may take all gradients at once, register_autograd(..., batched=True). To "
             "keep the loop, without this warning, register the rule with opaque=True."
         )
-    text = f"{op.name} has no vmap rule, and runs once for each of {size} items. {advice}"
+    text = f"{op.name} has no vmap rule, and runs once for each of {how_many(size, 'item')}. {advice}"
     warnings.warn(text, PerformanceWarning, stacklevel=levels_out())
 
 

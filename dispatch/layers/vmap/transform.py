@@ -9,7 +9,7 @@ import numpy as np
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
 from ...core.wrong_calls import clear
-from ...errors import BatchingError, check_function, check_word, kind_of
+from ...errors import BatchingError, check_function, check_word, how_many, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
@@ -84,7 +84,8 @@ def vmap(
     def mapped(*args: Any, **keywords: Any) -> Any:
         dims: Any = in_dims if type(in_dims) is tuple else (in_dims,) * len(args)
         if len(dims) != len(args):
-            raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
+            some = how_many(len(dims), "argument")
+            raise BatchingError(f"vmap: in_dims names {some}, and {len(args)} were given. Give one for each.")
         size = common_length(args, dims)
         if size is None:
             dims, size = _axes_and_size(args, dims)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core import Tensor, check_data
 from ...core.wrong_calls import check_takes, clear, named_dtype
-from ...errors import ArgumentError, DefinitionError, OutputError, kind_of
+from ...errors import ArgumentError, DefinitionError, OutputError, how_many, kind_of
 from ...operators.gufunc.signature import Binding, Shape, Signature
 from ...operators.prims import astype
 from .transform import vmap
@@ -83,7 +83,8 @@ def vectorize(
     given = None if signature is None else Signature.parse(signature)
     apart, dtypes = _apart(excluded), None if otypes is None else _dtypes(otypes)
     if given is not None and dtypes is not None and len(dtypes) != len(given.outputs):
-        raise DefinitionError(f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}.")
+        some = how_many(len(dtypes), "dtype")
+        raise DefinitionError(f"vectorize: otypes has {some}, one for each output, and the signature is {given}.")
     name = f"vectorize({getattr(f, '__name__', type(f).__name__)})"
     parameters = _parameter_names(f)
 
@@ -99,7 +100,7 @@ def vectorize(
             raise ArgumentError(f"{name} was called without an argument to go over.")
         if len(arrays) != len(said.inputs):
             raise ArgumentError(
-                f"{name}: the signature {said} has {len(said.inputs)} inputs, and {len(arrays)} were given "
+                f"{name}: the signature {said} has {how_many(len(said.inputs), 'input')}, and {len(arrays)} were given "
                 f"({', '.join(names)}). Name those that every item gets as they are: excluded=."
             )
         binding = said.bind(tuple([getattr(x, "shape", ()) for x in arrays]), names, name)
@@ -119,7 +120,8 @@ def vectorize(
         if dtypes is not None:
             if len(dtypes) != len(results):
                 raise OutputError(
-                    f"{name}: otypes has {len(dtypes)} dtypes, one for each output, and there are {len(results)} outputs."
+                    f"{name}: otypes has {how_many(len(dtypes), 'dtype')}, one for each output, and the function returned "
+                    f"{how_many(len(results), 'output')}."
                 )
             results = [astype(x, dtype) for x, dtype in zip(results, dtypes, strict=True)]
         return results[0] if outputs.single else tuple(results)
@@ -177,9 +179,10 @@ class Outputs:
         found = (out,) if self.single else tuple(out) if isinstance(out, (tuple, list)) else None
         cores = ((),) * len(found or ()) if self.cores is None else self.cores
         if found is None or len(found) != len(cores):
-            what = kind_of(out) if found is None else f"{len(found)} outputs"
+            what = kind_of(out) if found is None else how_many(len(found), "output")
             raise OutputError(
-                f"{self.name}: the function returned {what}, and the signature {self.signature} has {len(cores)} outputs."
+                f"{self.name}: the function returned {what}, and the signature {self.signature} has "
+                f"{how_many(len(cores), 'output')}."
             )
         self.shapes = [np.shape(x) for x in found]
         for i, (core, shape) in enumerate(zip(cores, self.shapes, strict=True)):

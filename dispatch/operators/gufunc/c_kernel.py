@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core import DispatchKey, OpOverload, check_data
 from ...dispatcher.argument_layout import adapted
-from ...errors import ArgumentError, DefinitionError, NewSizeError, OutputError, kind_of
+from ...errors import ArgumentError, DefinitionError, NewSizeError, OutputError, how_many, kind_of
 from ...schema.types import TENSOR, WORDS
 from ..prims import strides_of_copy
 from .c_functions import CFunction, Loop, c_function
@@ -126,7 +126,8 @@ class CKernel:
         if len(parts) != 2 or tuple(map(len, parts)) != counts or not set("".join(parts)) <= set(LETTERS):
             raise DefinitionError(
                 f"{self.op.name}: the dtypes of a function in C are text as {self._example()!r}, a letter of NumPy's for each "
-                f"of {counts[0]} arguments and {counts[1]} outputs, of {LETTERS}; and {types!r} was given.",
+                f"of {how_many(counts[0], 'argument')} and {how_many(counts[1], 'output')}, of {LETTERS}; and {types!r} was "
+                "given.",
                 operator=self.op.name,
             )
         return types  # type: ignore[no-any-return]
@@ -179,7 +180,7 @@ class CKernel:
             if tuple(fake.shape[: len(fake.shape) - cores]) != binding.loop:
                 raise OutputError(
                     f"{self.op.name}: its shape rule gives output {i} the shape {tuple(fake.shape)}, and the loop is "
-                    f"{binding.loop}, with {cores} axes of an item behind it.",
+                    f"{binding.loop}, with {how_many(cores, 'axis')} of an item behind it.",
                     operator=self.op.name,
                 )
         return tuple([_empty(fake) for fake in fakes])

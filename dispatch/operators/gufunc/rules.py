@@ -20,7 +20,7 @@ from ...core import DispatchKey, OpOverload
 from ...dispatcher.argument_layout import adapted
 from ...dispatcher.layer import find_layer
 from ...dispatcher.printing import describe_value
-from ...errors import ArgumentError, DefinitionError, NoRuleError, OutputError, kind_of
+from ...errors import ArgumentError, DefinitionError, NoRuleError, OutputError, how_many, kind_of
 from ...schema.types import RESIDUAL, TENSOR
 from ...symbolic import is_open
 from ..prims import broadcast_to, moveaxis, select
@@ -59,11 +59,12 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
     if others:
         faults.append(f"argument {others[0].name!r} is {others[0].type}; a signature is about plain arrays")
     if len(arrays) != len(signature.inputs):
-        faults.append(f"the signature has {len(signature.inputs)} inputs, and the arrays are ({', '.join(arrays)})")
+        faults.append(f"the signature has {how_many(len(signature.inputs), 'input')}, and the arrays are ({', '.join(arrays)})")
     if any(kind != TENSOR for kind in outputs):
         faults.append("a signature is about arrays, and an output is none")
     if len(outputs) != len(signature.outputs):
-        faults.append(f"the signature has {len(signature.outputs)} outputs, and the operator returns {len(outputs)}")
+        some = how_many(len(signature.outputs), "output")
+        faults.append(f"the signature has {some}, and the operator returns {len(outputs)}")
     if schema.has_residual and not broadcasts:
         faults.append("the loop has no one residual to keep; a kernel that broadcasts by itself has, broadcasts=True")
     if type(workers) is not int or workers < 1:
@@ -266,7 +267,7 @@ class Words:
         """A result that is not one value for each output."""
         return OutputError(
             f"{self.op.name}: its kernel returned {describe_value(result)} for an item, and the signature "
-            f"{self.calls.signature} has {len(self.outputs)} outputs. Return a tuple of one for each.",
+            f"{self.calls.signature} has {how_many(len(self.outputs), 'output')}. Return a tuple of one for each.",
             operator=self.op.name,
         )
 

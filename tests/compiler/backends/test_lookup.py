@@ -144,10 +144,10 @@ def test_explain_says_of_each_piece_which_engine_took_it_and_why_not(monkeypatch
     run(x, np.ones(2))
     lines = [line.strip() for line in str(run.explain()).splitlines()]
     assert "3 calls, np::setitem, np::exp, np::add: runs by 'made'" in lines
-    not_computed = "1 calls, np::linalg_det: replayed, for 'made' does not compute it as NumPy does, of these dtypes and arguments"
+    not_computed = "1 call, np::linalg_det: replayed, for 'made' does not compute it as NumPy does, of these dtypes and arguments"
     assert not_computed in lines
     assert any("np::setitem_: replayed, for 'made' takes no call that writes, draws or has an effect" in line for line in lines)
-    assert "1 calls, np::transpose: replayed, for 'made' makes no views, and this one is seen outside of it, or written to" in lines
+    assert "1 call, np::transpose: replayed, for 'made' makes no views, and this one is seen outside of it, or written to" in lines
 
 
 def test_explain_names_a_few_operators_of_a_piece_and_counts_the_others(monkeypatch):

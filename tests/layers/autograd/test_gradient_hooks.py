@@ -193,10 +193,10 @@ def test_what_hooks_on_a_node_may_not_return():
         return said(np.sum(y).backward, GradientError)
 
     assert raised("register_hook", A) == (
-        "a hook of sinBackward was given a tuple of 1 gradients and returned an ndarray. "
+        "a hook of sinBackward was given a tuple of 1 gradient and returned an ndarray. "
         "Return as many, or None to change nothing."
     )
-    assert "a prehook of sinBackward was given a tuple of 1 gradients and returned 2 of them." in raised("register_prehook", (A, A))
+    assert "a prehook of sinBackward was given a tuple of 1 gradient and returned 2 of them." in raised("register_prehook", (A, A))
     assert raised("register_prehook", (np.ones(2),)).startswith(
         "a prehook of sinBackward on a value of shape (3,) and dtype float64 returned a gradient of shape (2,) and dtype float64."
     )

@@ -93,10 +93,10 @@ def test_the_gradients_of_a_dict_are_found_by_key(result):
          "a dict of position, velocity, steps, note, None for those without.")),
         (f"{STATE} s", lambda x: State(x), lambda g: {"positon": g}, "is a State, and its backward returned a dict for it."),
         (f"{FACTORS} s", lambda x: Factors(x, x), lambda g: [g, g, g], "is a Factors, and its backward returned a list for it."),
-        ("Dict(str, Tensor) s", lambda x: {"a": x}, lambda g: [g], ("is a dict of 1 arrays, and its backward returned a list for it. "
+        ("Dict(str, Tensor) s", lambda x: {"a": x}, lambda g: [g], ("is a dict of 1 array, and its backward returned a list for it. "
          "Return a dict of gradients by the same keys, None for those without.")),
-        ("Dict(str, Tensor) s", lambda x: {"a": x}, lambda g: {"b": g}, "is a dict of 1 arrays, and its backward returned a dict"),
-        ("Dict(str, Tensor[]) s", lambda x: {"a": [x]}, lambda g: {"a": [g, g]}, "is a list of 1 arrays, and its backward returned 2 in a"),
+        ("Dict(str, Tensor) s", lambda x: {"a": x}, lambda g: {"b": g}, "is a dict of 1 array, and its backward returned a dict"),
+        ("Dict(str, Tensor[]) s", lambda x: {"a": [x]}, lambda g: {"a": [g, g]}, "is a list of 1 array, and its backward returned 2 in a"),
     ],
 )  # fmt: skip
 def test_gradients_that_do_not_fit_a_container(schema, value, result, message):

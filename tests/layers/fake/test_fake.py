@@ -232,7 +232,7 @@ def test_a_residual_stays_inside_and_is_none():
         ("(Tensor x) -> Tensor", 3.0, "float as output 0, and the schema says Tensor."),
         ("(Tensor x) -> Tensor", (2, 3), "tuple as output 0, and the schema says Tensor."),
         ("(Tensor x) -> (Tensor, float)", A, "an ndarray, and the schema says 2: return a tuple of 2."),
-        ("(Tensor x) -> (Tensor, float)", (A,), "1 outputs, and the schema says 2: return a tuple of 2."),
+        ("(Tensor x) -> (Tensor, float)", (A,), "1 output, and the schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, float)", (A, "a"), "str as output 1, and the schema says float."),
     ],
 )

@@ -360,7 +360,7 @@ AN_INTEGER = (
 
 
 @pytest.mark.parametrize(("gives", "message"), [
-    ((ONE,), f"1 tangents, {TWO}"),
+    ((ONE,), f"1 tangent, {TWO}"),
     (ONE, f"an ndarray, {TWO}"),
     ((ONE, ONE), AN_INTEGER),
     ((np.ones(2), None), f"a tangent of shape (2,) for {OTHER_SHAPE.replace('its output,', 'output 0,', 1)}"),

@@ -152,7 +152,7 @@ def test_operators_that_draw_give_each_item_its_own():
         (lambda: vectorize(3), DefinitionError, "vectorize takes a function, and was given an int."),
         (lambda: vectorize(np.sin, excluded=[1.5]), DefinitionError, "vectorize: excluded names arguments by position or name, and has a float."),
         (lambda: vectorize(np.sin, signature="()->()", otypes="ff"), DefinitionError, "vectorize: otypes has 2 dtypes, one for each output, and the signature is ()->()."),
-        (lambda: vectorize(np.sin, otypes="ff")(1.0), OutputError, "vectorize(sin): otypes has 2 dtypes, one for each output, and there are 1 outputs."),
+        (lambda: vectorize(np.sin, otypes="ff")(1.0), OutputError, "vectorize(sin): otypes has 2 dtypes, one for each output, and the function returned 1 output."),
         (lambda: vectorize(np.sin)(), ArgumentError, "vectorize(sin) was called without an argument to go over."),
         (lambda: vectorize(np.sin, excluded=[0])(X), ArgumentError, "vectorize(sin) was called without an argument to go over."),
         (lambda: vectorize(matvec, signature="(m,n),(n)->(m)")(A), ArgumentError, "vectorize(matvec): the signature (m,n),(n)->(m) has 2 inputs, and 1 were given (a). Name those that every item gets as they are: excluded=."),

@@ -171,7 +171,7 @@ def test_the_shape_rule_says_how_long_an_output_is_and_how_it_lies():
     with pytest.raises(OutputError) as caught:
         op(x)
     assert str(caught.value) == (
-        "cfunctests::powers: its shape rule gives output 0 the shape (5, 3, 4), and the loop is (3,), with 1 axes of an item behind it."
+        "cfunctests::powers: its shape rule gives output 0 the shape (5, 3, 4), and the loop is (3,), with 1 axis of an item behind it."
     )
     op.register_fake(lambda x: np.empty((*x.shape, dispatch.library.get_ctx().new_dynamic_size())))
     with pytest.raises(
@@ -213,7 +213,7 @@ def test_dtypes_are_text_of_a_letter_each(types):
         op.register_kernel("cpu", cfunc={types: lib().divide})
     assert str(caught.value) == (
         "cfunctests::lettered: the dtypes of a function in C are text as 'dd->d', a letter of NumPy's for each of 2 arguments and 1 "
-        f"outputs, of ?bBhHiIlLqQefdgFDG; and {types!r} was given."
+        f"output, of ?bBhHiIlLqQefdgFDG; and {types!r} was given."
     )
     assert repr(op).endswith("[every device | fake vmap]")
 

@@ -440,7 +440,7 @@ TAIL = "\n  signature: {}\n  schema:    {}"
 REFUSED = [
     (one, {"signature": "(n),(n)->()"}, "the signature has 2 inputs, and the arrays are (x)."),
     (one, {"signature": "(n)->(),()"}, "the signature has 2 outputs, and the operator returns 1."),
-    (nothing, {"signature": "(n)->()"}, "the signature has 1 outputs, and the operator returns 0."),
+    (nothing, {"signature": "(n)->()"}, "the signature has 1 output, and the operator returns 0."),
     (counted, {"signature": "(n)->()"}, "a signature is about arrays, and an output is none."),
     (listed, {"signature": "(n)->()"}, "argument 'x' is Tensor[]; a signature is about plain arrays."),
     (optional, {"signature": "(n),(n)->()"}, "argument 'y' is Tensor?; a signature is about plain arrays."),
