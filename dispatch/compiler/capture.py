@@ -29,7 +29,7 @@ from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import At, Guard, Reached, loud
-from .registered import Rules
+from .registered import Rules, check_kernels
 from .stores import Place
 from .trace_function import traced_once
 
@@ -286,6 +286,7 @@ def bound(
 ) -> FunctionGraph:
     """Return a graph with the conditions under which it stands for a call: the graph of this call, or one like it."""
     reached, given = call.reached, call.given
+    check_kernels(graph)
     values, paths = call.inputs(as_inputs)
     slots = [slot_of(x, i in decided, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}

@@ -33,12 +33,12 @@ import numpy as np
 from ..core.source import Line
 from ..errors import DispatchError
 from ..graph import Graph, Metadata, Node, nodes_in
-from ..graph.subgraph import Subgraph
 from ..operators.rule_operators import is_ours, owner_of
 from .cache import LIMIT
 from .capture import FunctionGraph, Options, Walked, bound
 from .dynamic_shapes import fits
 from .fingerprint import Fingerprint, Unkeyed, fingerprint
+from .registered import operators_in
 from .rule_texts import RuleTexts
 
 FORMAT = 1
@@ -92,7 +92,7 @@ def versions() -> tuple[Any, ...]:
 
 def head_of(call: Walked, key: Key, traced: FunctionGraph, said: str) -> str:
     """Return what an entry says beside its graph; raise `Unkeyed` where it cannot be kept."""
-    for op in {node.op for graph in _graphs(traced.graph) for node in graph.nodes if node.op is not None}:
+    for op in operators_in(traced.graph):
         if not is_ours(op) and owner_of(op).name not in key.covered:
             raise Unkeyed(f"it calls {op.name}, which its code does not name")
     head = {
@@ -115,14 +115,6 @@ def entry_text(head: str, graph: Graph) -> str:
     if len(text) > MOST_BYTES:
         raise Unkeyed(f"its graph takes {len(text)} characters, more than {MOST_BYTES}")
     return f"{HEAD}{digest(text)}\n{text}"
-
-
-def _graphs(graph: Graph) -> Iterator[Graph]:
-    yield graph
-    for node in graph.nodes:
-        for x in node.args:
-            if type(x) is Subgraph:
-                yield from _graphs(x.graph)
 
 
 def digest(text: str) -> str:

@@ -525,6 +525,7 @@ class Reached:
             self._listed_function(f, path)
             return
         code = names_in(f.__code__)
+        self.names |= code.attributes
         if code.refused:
             self._refuse(f"{path} {code.refused}")
         if getattr(f, "__builtins__", None) is not BUILTINS:  # not every version of mypy knows it
@@ -548,7 +549,6 @@ class Reached:
         self.sets |= code.sets
         self._taken |= {name for of, name in code.taken if not isinstance(f.__globals__.get(of), types.ModuleType)}
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
-        self.names |= code.attributes
         self._put |= code.puts
         self.stored |= code.puts
         self._loaded |= code.loads

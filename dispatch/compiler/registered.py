@@ -35,9 +35,34 @@ from .trusted import PACKAGE, is_listed, is_listed_class, is_listed_function, is
 
 CONTAINERS = (DICT, ITEMS, READ)
 CHANGES = frozenset().union(*CHANGING.values())
+OF_TRACES = (DispatchKey.FAKE, DispatchKey.TRACE, DispatchKey.FUNCTIONALIZE)  # what a trace passes, and no call of arrays does
 TRANSFORMS = (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP, DispatchKey.Autograd)
 BY_NAME = (Layer, Opacity, Schema, enum.Enum, Graph, Subgraph, inspect.Signature)
 Words = tuple[frozenset[str], frozenset[str]]  # of operators and of their namespaces
+
+
+class ReachedByRule(Reached):
+    """What a rule can reach, beside what cannot be compared: all that its code names is known, whatever becomes of the rule.
+
+    Attributes
+    ----------
+    refused : str
+        The first of the refusals; "" for none.
+    """
+
+    refused = ""
+
+    def visit(self, x: Any, path: str) -> None:
+        try:
+            super().visit(x, path)
+        except TracingError as error:
+            self.refused = self.refused or str(error)
+
+    def _check_rule(self) -> None:
+        try:
+            super()._check_rule()
+        except TracingError as error:
+            self.refused = self.refused or str(error)
 
 
 class Rule(NamedTuple):
@@ -70,6 +95,11 @@ class Rules:
         self._words: list[Words] = []
         self._look_up(reached)
         for registration in changes_to_ours():
+            if registration.key in OF_TRACES:
+                raise TracingError(
+                    f"a rule of yours is registered at {registration.key} for operators of {PACKAGE}: a trace would run it, "
+                    "and NumPy's functions do not. Register it for an operator of your own."
+                )
             if not is_kernel(registration):
                 self._registration(None, registration)
         while self._waiting or (self._late and self._transforms):
@@ -149,21 +179,18 @@ class Rules:
                 self._walk(name, roots, opacity, registration.key == DispatchKey.FAKE)
 
     def _walk(self, name: str, roots: list[Any], opacity: Opacity | None, is_fake: bool) -> None:
-        reached, said = None, ""
-        try:
-            reached = Reached(*roots, of_rule=True)
-        except TracingError as error:
-            said = str(error).removesuffix(" Pass what is needed of it as an argument.")
-        if reached is not None and not is_fake:  # what a shape rule is given is never an array
-            if word := reached.names_memory():
+        reached = ReachedByRule(*roots, of_rule=True)
+        said = reached.refused.removesuffix(" Pass what is needed of it as an argument.")
+        if not is_fake:  # what a shape rule is given is never an array
+            if word := reached.names_memory():  # of what its operator is given in a graph, too: nothing there is protected
                 _refuse(name, f"it names .{word}, which says something else of what a rule is given there than of an array.")
-            if reached.asks_class:
+            if reached.asks_class and not said:
                 what = "and that of a traced value is another than that of an array."
                 said = f"{reached.asks_class} asks for the class of a value, {what}"
         if said and opacity is not None and opacity.declared is None:
             self.as_one.append(opacity)
             return
-        if said or reached is None:
+        if said:
             _refuse(name, said)
         self._rules.append(Rule(name, reached))
         self._transforms = self._transforms or reached.transforms
@@ -184,8 +211,8 @@ def _parts(x: Any, seen: dict[int, Any], opacity: Opacity | None = None) -> Iter
     seen[id(x)] = x
     if isinstance(x, OpOverload):
         yield x, opacity
-    elif cls is tuple:
-        for part in x:
+    elif cls in (tuple, dict):  # the second one has rules by the names of arguments
+        for part in x if cls is tuple else x.values():
             yield from _parts(part, seen, opacity)
     elif cls is types.FunctionType and is_listed_function(x):
         for part in (*map(contents, x.__closure__ or ()), *(x.__defaults__ or ())):
@@ -268,6 +295,25 @@ class _Changes:
 
 
 changes_to_ours = _Changes()
+
+
+def operators_in(graph: Graph) -> set[OpOverload]:
+    """Return the operators that a graph calls, in the bodies of loops and branches too."""
+    found = {node.op for node in graph.nodes if node.op is not None}
+    inner = [x.graph for node in graph.nodes for x in node.args if type(x) is Subgraph]
+    return found.union(*map(operators_in, inner))
+
+
+def check_kernels(graph: Graph) -> None:
+    """Raise where a user's kernel would compute what NumPy's function computes: with arrays, that asks no operator."""
+    changes = changes_to_ours()
+    for op in operators_in(graph) if changes else ():
+        for each in (op, owner_of(op)):
+            if is_ours(each) and each.table.source(DispatchKey.CPU) in changes:
+                raise TracingError(
+                    f"a kernel of yours is registered for {each.name}: a graph would call it, and NumPy's function does not. "
+                    "Register it for an operator of your own."
+                )
 
 
 def _is_of_users(registration: Registration) -> bool:

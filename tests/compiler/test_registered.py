@@ -297,12 +297,91 @@ def test_a_block_of_errstate_in_a_rule_holds_when_the_graph_runs():
         g(0 * x)
 
 
-def test_a_rule_that_asks_for_the_memory_of_a_value_runs_as_it_is():
-    op = operator(jvp=lambda tangents, out, a: tangents[0] * (2 if a.flags.writeable else 3))
-    f = dispatch.compile(lambda a: dispatch.jvp(op, (a,), (a,))[1], fullgraph=True)
+def writeable(a):
+    return 2.0 if a.flags.writeable else 3.0
+
+
+def by_tangents(op):
+    op.register_jvp(lambda tangents, out, a: tangents[0] * writeable(a))
+    return lambda a: dispatch.jvp(op, (a,), (a,))[1]
+
+
+def by_partials(op):
+    op.register_autograd(elementwise=lambda a: a * writeable(a))
+    return dispatch.grad(lambda a: np.sum(op(a)))
+
+
+def by_partials_by_name(op):
+    op.register_autograd(elementwise={"a": lambda a, out: out * writeable(a)})
+    return lambda a: dispatch.jvp(op, (a,), (a,))[1]
+
+
+def by_what_is_called_as_one(op):
+    numbers = itertools.count()
+    op.register_autograd(elementwise=lambda a: a * writeable(a) + next(numbers) * 0)
+    return dispatch.grad(lambda a: np.sum(op(a)))
+
+
+@pytest.mark.parametrize("make", [by_tangents, by_partials, by_partials_by_name, by_what_is_called_as_one])
+def test_a_rule_that_asks_for_the_memory_of_a_value_runs_as_it_is(make):
+    f = make(operator())
     said = r"it names \.flags, which says something else of what a rule is given there than of an array\. Pass what is needed to"
     with pytest.raises(TracingError, match=said):
-        f(x)
+        dispatch.compile(f, fullgraph=True)(x)
+    g = dispatch.compile(f)
+    with pytest.warns(dispatch.errors.PerformanceWarning, match=said):
+        np.testing.assert_array_equal(g(x), f(x))
+    np.testing.assert_array_equal(g(x), f(x))
+
+
+def test_what_partials_refer_to_is_compared_and_they_are_traced_in_their_parts():
+    held = [2.0]
+    op = operator()
+    op.register_autograd(elementwise=lambda a: a * held[0])
+    f = dispatch.grad(lambda a: np.sum(op(a)))
+    g = dispatch.compile(f, fullgraph=True)
+    np.testing.assert_array_equal(g(x), f(x))
+    assert not any(node.op is not None and "rule" in node.op.name for node in g.entries[0].traced.graph.nodes)
+    held[0] = 3.0
+    np.testing.assert_array_equal(g(x), f(x))
+
+
+def looped(a):
+    return dispatch.scan(lambda c, _: (np.cos(c), c), a, length=2)[0]
+
+
+@pytest.mark.parametrize("f", [np.cos, lambda a: np.sum(np.cos(a) + 1), looped])
+def test_a_kernel_that_numpys_function_does_not_call_is_in_no_graph(f):
+    g, tight = dispatch.compile(lambda a: f(a)), dispatch.compile(lambda a: f(a), fullgraph=True)
+    other = dispatch.compile(lambda a: np.sin(a), fullgraph=True)
+    expected = f(x)
+    for wrapped in (g, tight):
+        np.testing.assert_array_equal(wrapped(x), expected)
+    with Library("np", "IMPL") as lib:
+        lib.impl("cos", lambda a: a * 100, "CPU")
+        said = r"a kernel of yours is registered for np::cos: a graph would call it, and NumPy's function does not\. Register it for"
+        with pytest.raises(TracingError, match=said):
+            tight(x)
+        with pytest.warns(dispatch.errors.PerformanceWarning, match=said):
+            np.testing.assert_array_equal(g(x), expected)
+        np.testing.assert_array_equal(other(x), np.sin(x))
+    np.testing.assert_array_equal(tight(x), expected)
+
+
+@pytest.mark.parametrize("key", ["FAKE", "TRACE", "FUNCTIONALIZE"])
+@pytest.mark.parametrize("namespace", ["np", "_"])
+def test_a_rule_of_numpys_that_only_a_trace_runs_is_refused(key, namespace):
+    g = dispatch.compile(lambda a: np.cos(a), fullgraph=True)
+    expected = g(x)
+    with Library(namespace, "IMPL") as lib:
+        if namespace == "np":
+            lib.impl("cos", lambda a: np.multiply(a, 100), key)
+        else:
+            lib.fallback(lambda op, a: np.multiply(a, 100), key)
+        said = rf"a rule of yours is registered at {key} for operators of dispatch: a trace would run it, and NumPy's functions do not\."
+        with pytest.raises(TracingError, match=said):
+            g(x)
+    np.testing.assert_array_equal(g(x), expected)
 
 
 def test_an_opaque_rule_is_called_at_each_run():
