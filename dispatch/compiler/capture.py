@@ -333,7 +333,7 @@ def _make_smaller(graph: Graph, options: Options) -> bool:
     if loud(np) != (False,) or has_blocks(graph):
         return False
     count = len(graph.nodes)
-    change(graph, *(() if options.dynamic else (know_by_layout,)), merge_alike, fold_ours, drop_dead)
+    change(graph, *(() if options.dynamic else (know_by_layout,)), merge_ours, fold_ours, drop_dead)
     graph.lint()
     return len(graph.nodes) != count
 
@@ -409,6 +409,11 @@ def integers_of(guards: list[Guard]) -> Iterator[tuple[str, int]]:
         else:
             found = [(guard.path, guard.was)] if guard.kind in (ITEM, CELL) else []
         yield from [(path, x) for path, x in found if type(x) is int]
+
+
+def merge_ours(graph: Body, aliases: AliasAnalysis) -> None:
+    """Compute once what this package's operators compute twice; a user's kernel may give something else each time."""
+    merge_alike(graph, aliases, only=runs_as_ours)
 
 
 def fold_ours(graph: Body, aliases: AliasAnalysis) -> None:

@@ -613,7 +613,7 @@ class Reached:
             self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         elif not module.startswith((PACKAGE, "builtins")):
             self._listed_name(module, f.__name__, path)
-        if not stands_there(f):  # else what a decorator keeps in it is the module's own
+        if f.__module__ != module or not stands_there(f):  # else what a decorator keeps in it is the module's own
             self._cells(f, path)
 
     def _global(self, known: dict[str, Any], name: str) -> None:

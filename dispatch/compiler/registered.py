@@ -259,7 +259,8 @@ class Registered:
     def _found(self) -> tuple[list[Any], ...]:
         own: list[Any] = []
         for op in self._operators:
-            own += [op.definition, *[x for x in op.table.all() if not is_kernel(x)]]
+            table = op.table  # a composite is not taken apart once there is a kernel
+            own += [op.definition, table.has_backend(), *[x for x in table.all() if not is_kernel(x)]]
         return own, changes_to_ours(), [op for words in self._words for op in _named(*words)]
 
 

@@ -34,6 +34,7 @@ from ..layers.functionalize.run import FUNCTIONALIZE, Functional
 from ..layers.trace import TRACE, Trace, TracedTensor, metadata
 from ..layers.trace.trace import copied, same_bytes
 from ..layers.trace.variable_names import name_of
+from ..operators.rule_operators import runs_as_ours
 from ..symbolic import ShapeEnv, SymInt
 from .words import captured_changed, result_refused, varies, write_refused
 
@@ -169,8 +170,8 @@ def derive(f: Callable[..., Any], like: Sequence[Any], name: str = "x") -> Subgr
 
 
 def small(graph: Graph) -> Graph:
-    """The graph without what is computed twice, always, or for nothing."""
-    made = dead_code(constant_folding(common_subexpressions(graph)))
+    """The graph without what is computed twice, always, or for nothing; a user's kernel runs as often as the code calls it."""
+    made = dead_code(constant_folding(common_subexpressions(graph, runs_as_ours), only=runs_as_ours))
     made.outputs = list(made.outputs)
     return made
 

@@ -163,7 +163,7 @@ def _by_an_array(node: Node) -> bool:
 
 
 @clear
-def common_subexpressions(graph: G) -> G:
+def common_subexpressions(graph: G, only: Only = None) -> G:
     """Merge calls, items and constants that compute the same.
 
     Two calls are merged only if the graph writes to no memory of their arguments between them, never writes to the memory of
@@ -172,6 +172,8 @@ def common_subexpressions(graph: G) -> G:
     Parameters
     ----------
     graph : Graph
+    only : callable, optional
+        Says of which operators two calls may become one.
 
     Returns
     -------
@@ -183,10 +185,10 @@ def common_subexpressions(graph: G) -> G:
     >>> common_subexpressions(dispatch.make_fx(lambda x: np.sin(x) * np.sin(x))(np.ones(3))).nodes
     [x, sin, multiply]
     """
-    return _edited(graph, merge_alike)
+    return _edited(graph, lambda new, aliases: merge_alike(new, aliases, only))
 
 
-def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
+def merge_alike(graph: Body, aliases: AliasAnalysis, only: Only = None) -> None:
     """The edit of `common_subexpressions`."""
     versions: dict[Node, int] = {}  # how often each class of memory was written so far
     found: dict[tuple[Any, ...], Node] = {}  # what was computed
@@ -194,11 +196,14 @@ def merge_alike(graph: Body, aliases: AliasAnalysis) -> None:
     alike = _alike(graph)
     products = _Products(graph, aliases)
     spell = Writer(opaque=lambda x: f"object({id(x)})").spell
+    apart = set() if only is None else {op for op in {node.op for node in graph.nodes} if op is not None and not only(op)}
     for node in graph.nodes:
         if stands:
             node.args = standing(node.args, stands, every=False)
         for written in aliases.writes(node) if aliases.written_by else ():
             versions[written] = versions.get(written, 0) + 1
+        if node.op in apart:
+            continue
         earlier = _earlier(graph, node, aliases, versions, found, alike, spell)
         if earlier is not None and products.let_merge(earlier, node):
             aliases.merge(earlier, node)

@@ -1572,3 +1572,37 @@ def test_an_eq_of_code_in_a_text_asks_for_identity():
     held.value = float("2.5")
     np.testing.assert_array_equal(g(x), f(x))
     np.testing.assert_array_equal(f(x), 3 * x)
+
+
+FACTORS = [2.0]
+
+
+@dispatch.vectorize
+def scaled(a):
+    return a * FACTORS[0]
+
+
+@contextlib.contextmanager
+def factor():
+    yield FACTORS[0]
+
+
+@dispatch.vmap
+def scaled_rows(a):
+    return a * FACTORS[0]
+
+
+def by_a_block(a):
+    with factor() as k:
+        return a * k
+
+
+@pytest.mark.parametrize("f", [scaled, by_a_block, lambda a: scaled_rows(a[None])])
+def test_what_a_librarys_decorator_keeps_is_read_though_the_decorated_function_stands_in_its_module(f):
+    g = dispatch.compile(lambda a: f(a))
+    try:
+        for FACTORS[0] in (2.0, 3, 5.0):
+            for _ in range(2):
+                np.testing.assert_array_equal(g(x), f(x), strict=True)
+    finally:
+        FACTORS[0] = 2.0

@@ -346,6 +346,43 @@ def test_what_partials_refer_to_is_compared_and_they_are_traced_in_their_parts()
     np.testing.assert_array_equal(g(x), f(x))
 
 
+def test_a_composite_that_gets_a_kernel_is_taken_apart_no_longer():
+    op = composite(lambda a: np.multiply(a, 2))
+    f = lambda a: op(a) + 1
+    g = dispatch.compile(f, fullgraph=True)
+    for _ in range(2):
+        np.testing.assert_array_equal(g(x), f(x))
+    with Library("registered", "IMPL") as lib:
+        lib.impl(op.schema.name, lambda a: a * 7, "CPU")
+        np.testing.assert_array_equal(f(x), 7 * x + 1)
+        np.testing.assert_array_equal(g(x), f(x))
+    np.testing.assert_array_equal(g(x), f(x))
+
+
+def counting():
+    count = itertools.count(1)
+
+    def kernel(a: np.ndarray) -> np.ndarray:
+        return a * next(count)
+
+    return kernel
+
+
+def in_a_loop(op):
+    return lambda a: dispatch.scan(lambda c, t: (c + op(t) * op(t), op(np.ones(()))), a[0] * 0, a)
+
+
+@pytest.mark.parametrize("make", [lambda op: lambda a: op(a) - 2 * op(a), in_a_loop])
+def test_a_users_kernel_runs_as_often_as_the_code_calls_it(make):
+    """It may keep something: only this package's operators are merged and folded."""
+    outcomes = []
+    for wrap in (lambda f: f, dispatch.compile):
+        g = wrap(make(operator(kernel=counting())))
+        outcomes.append([part for _ in range(3) for part in map(np.copy, np.atleast_1d(g(x)) if make is not in_a_loop else g(x))])
+    for found, expected in zip(*outcomes, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def looped(a):
     return dispatch.scan(lambda c, _: (np.cos(c), c), a, length=2)[0]
 
