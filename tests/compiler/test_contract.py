@@ -1606,3 +1606,11 @@ def test_what_a_librarys_decorator_keeps_is_read_though_the_decorated_function_s
                 np.testing.assert_array_equal(g(x), f(x), strict=True)
     finally:
         FACTORS[0] = 2.0
+
+
+def test_a_float_that_is_copied_is_compared_or_an_input():
+    held = Cfg(2.0)
+    f = lambda a: a * dataclasses.asdict(held)["lr"] + dataclasses.replace(held, w=None).lr
+    g = dispatch.compile(f)
+    for held.lr in (2.0, 3.0, -0.0, 1):
+        np.testing.assert_array_equal(g(x), f(x), strict=True)

@@ -10,7 +10,7 @@ from ...core.pytree import mapped
 
 KEPT = frozenset(
     "__new__ __init__ __getattribute__ __setattr__ __delattr__ __class__ __doc__ __init_subclass__ __subclasshook__ __dir__ "
-    "__getformat__ __setformat__ __reduce__ __reduce_ex__ __sizeof__ __getnewargs__ __getstate__ fromhex from_number".split()
+    "__getformat__ __setformat__ __sizeof__ fromhex from_number".split()
 )
 
 
@@ -47,6 +47,12 @@ class TracedNumber(float):
         if any(issubclass(cls, Tensor) for cls in types):
             return NotImplemented
         return function(*mapped(plain, args), **mapped(plain, keywords))
+
+    def __copy__(self) -> "TracedNumber":  # a float is its own copy
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "TracedNumber":
+        return self
 
     def __new__(cls, value: float) -> "TracedNumber":
         made = float.__new__(cls, value)

@@ -1,7 +1,9 @@
 """A Python float that is an input of a graph: whoever reads it is seen."""
 
+import copy
 import math
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -34,6 +36,7 @@ READERS = {
     "np.float32": np.float32,
     "np.full": lambda k: np.full(2, k),
     "an item": lambda k: X.copy().__setitem__(0, k),
+    "a pickle": pickle.dumps,
     "np.linspace": lambda k: np.linspace(0, k, 3),
 }
 
@@ -84,6 +87,13 @@ def test_every_number_of_numpys_reads_it_or_it_is_known_that_they_do_not(char):
             number = next(x for x in pair if type(x) is TracedNumber)
             assert number.used or (pair[0] is one and not SEEN_BY_NUMPY)
             assert found == f(*[0.25 if x is number else x for x in pair])
+
+
+def test_its_copy_is_itself_as_that_of_a_float_is():
+    number = TracedNumber(0.25)
+    assert copy.copy(number) is number
+    assert copy.deepcopy([number])[0] is number
+    assert not number.used
 
 
 def test_c_code_that_asks_no_method_reads_it_unseen():
