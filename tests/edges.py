@@ -306,7 +306,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "linalg_inv_lower": lambda np, x: np.linalg.inv(np.tril(x)),
     "linalg_tall_qr": lambda np, x: np.linalg.qr(x),
     "linalg_pinv": lambda np, x, rcond, hermitian: np.linalg.pinv(x) if rcond is None else np.linalg.pinv(x, rcond),
-    "linalg_lstsq": lambda np, a, b, rcond: np.linalg.lstsq(a, b, rcond, numpy_resid=True),
+    **dict.fromkeys(["linalg_lstsq", "linalg_solved"], lambda np, a, b, rcond: np.linalg.lstsq(a, b, rcond, numpy_resid=True)),
     "linalg_eig": lambda np, a, real: np.linalg.eig(a),
     "linalg_eigvals": lambda np, a, real: np.linalg.eigvals(a),
     "linalg_inverse": lambda np, a: np.linalg.inv(a),
@@ -438,6 +438,7 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "linalg_eigvalsh": lambda t, a, triangle: t.linalg.eigvalsh((a + a.mH) / 2, triangle),
     "linalg_cholesky": lambda t, a, upper: t.linalg.cholesky((a + a.mH) / 2, upper=upper),
     "linalg_lstsq": lambda t, a, b, rcond: _lstsq(t, a, b, rcond),
+    "linalg_solved": lambda t, a, b, rcond: _lstsq(t, a, b if b.ndim > 1 else b[:, None], rcond),
     "linalg_eig": lambda t, a, real: tuple(t.linalg.eig(a)),
     "linalg_eigvals": lambda t, a, real: t.linalg.eigvals(a),
     "linalg_inverse": lambda t, a: t.linalg.inv(a),
@@ -561,9 +562,7 @@ def in_torch(op: OpOverload, torch: Any) -> Callable[..., Any]:
     return getattr(torch, name)  # type: ignore[no-any-return]
 
 
-# Made of rows that are asked here themselves: JAX's are nan where weights add up to 0, and of a matrix that is a multiple of the unit.
-OF_OTHERS = {"histogram2d", "linalg_solved"}
-ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable and op.schema.name not in UNSET | OF_OTHERS}
+ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable and op.schema.name not in UNSET}
 # SciPy's functions that JAX or torch has, save those whose gradient JAX compiles for seconds
 SCIPY, RENAMED = "scipy_special", {"psi": "digamma"}
 SPECIAL_NAMES = "beta betaln boxcox boxcox1p dawsn entr erf erfc erfcx erfinv expit gamma gammainc gammaincc gammaln i0e i1e kl_div log_ndtr loggamma logit ndtr ndtri poch psi rel_entr spence xlog1py xlogy"

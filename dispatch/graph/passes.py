@@ -158,7 +158,7 @@ def _by_an_array(node: Node) -> bool:
         return True
     shape = getattr(getattr(node.args[0], "value", None), "shape", ())
     return any(type(n) is not int for n in shape) and any(
-        type(part) is list for x in node.args[1:] for part in (x if isinstance(x, tuple) else (x,))
+        type(part) is list and part for x in node.args[1:] for part in (x if isinstance(x, tuple) else (x,))
     )
 
 

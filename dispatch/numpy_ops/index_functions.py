@@ -109,7 +109,7 @@ def _ix_(*args: Any) -> Any:
             np.ix_(np.zeros((1,) * len(places.shape)))  # raises NumPy's own error
         if places.dtype.kind == "b":
             places = flatnonzero(places)
-        found.append(reshape(places, (*[1] * i, places.shape[0], *[1] * (len(args) - i - 1))))
+        found.append(reshape(places, (*[1] * i, -1, *[1] * (len(args) - i - 1))))
     return tuple(found)
 
 

@@ -120,11 +120,25 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
             f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
             "Leave it out and write it as an operation of its own."
         )
-    half = out is not None and op in (reduction.mean, mean_where) and bound["x"].dtype == np.float16
+    if out is None:
+        return call(op, **bound)
+    if "x" in bound:
+        bound["x"] = as_value(bound["x"])
+    half = op in (reduction.mean, mean_where) and np.result_type(bound["x"]) == np.float16
     if half and bound.get("dtype") is None:
         return result_into(spelling, mean_into(out, **bound), out)
-    value = call(op, **bound)
-    return value if out is None else result_into(spelling, value, out)
+    if op is pointwise_more.round:
+        bound["x"] = _rounded_into(out, **bound)
+    return result_into(spelling, call(op, **bound), out)
+
+
+def _rounded_into(out: Any, x: Any, decimals: int = 0) -> Any:
+    """Return what the row of `np.round(x, out=out)` takes: NumPy computes in `out`, and of whole numbers not always without."""
+    dtype, made = np.result_type(x), getattr(out, "dtype", np.float64)
+    if dtype.kind not in "biu":
+        return x
+    np.round(np.zeros(1, dtype), decimals, out=np.zeros(1, made))  # raises NumPy's own error
+    return prims.astype(x, np.float64) if made == np.float64 or (dtype.kind == "b" and decimals) else x
 
 
 def spelling_of(function: Function) -> str:

@@ -53,8 +53,8 @@ def _atleast_2d(x: Any) -> Any:
 
 
 def _atleast_3d(x: Any) -> Any:
-    shape = shape_of(x)
-    return x if len(shape) > 2 else reshape(x, (1, prod(shape), 1) if len(shape) < 2 else (*shape, 1))
+    ndim = len(shape_of(x))
+    return x if ndim > 2 else expand_dims(x, 2) if ndim == 2 else reshape(x, (1, -1, 1))
 
 
 atleast_1d = composite("atleast_1d(Tensor(a) x) -> Tensor(a)", _atleast_1d)

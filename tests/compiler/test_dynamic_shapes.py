@@ -188,3 +188,26 @@ def test_a_graph_whose_calls_take_no_size_of_data_is_a_program(name):
         np.testing.assert_array_equal(compiled(np.array(x)), f(np.array(x)))
     assert len(compiled.entries) == 1
     assert (type(compiled.entries[0].run) is Program) != computes
+
+
+@pytest.mark.parametrize("index", [1, slice(1, None), -1, (Ellipsis, 1)], ids=str)
+def test_a_size_that_data_make_another_is_left_to_the_function_where_a_view_is_read_behind_a_write(index):
+    """No item and no slice is too far where the guards hold, so nothing has happened where the promise of the trace does not."""
+
+    def f(x, v):
+        y = x[1]
+        x **= np.compress(v > 0, v)
+        return x[index], y
+
+    def run(f, count):
+        x, v = np.linspace(1, 2, 16).reshape(4, 4), np.where(np.arange(4) < count, 2.0, -1.0)
+        try:
+            return [*f(x, v), x]
+        except ValueError as error:
+            return [np.array(str(error)), x]
+
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    for count in (4, 1, 4, 2, 0):
+        for found, expected in zip(run(compiled, count), run(f, count), strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+    assert [entry.fallbacks for entry in compiled.entries] == [{"an operator raised": 3}]

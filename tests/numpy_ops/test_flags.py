@@ -333,6 +333,13 @@ def test_a_mean_of_half_precision_is_rounded_where_it_is_written(dtype: str) -> 
                 np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("function", [np.mean, np.sum, np.max, np.var])
+def test_a_list_is_reduced_into_a_tracked_array(function: Any) -> None:
+    out = np.zeros_like(dispatch.tensor(1.0, requires_grad=True), shape=())
+    function([1.5, 2.0, 4.0], out=out)
+    np.testing.assert_array_equal(dispatch.detach(out), function([1.5, 2.0, 4.0]))
+
+
 def test_a_write_to_a_number_that_is_broadcast_with_others_is_seen_in_all_of_it_or_refused() -> None:
     """All elements are one in memory: NumPy, which warns, writes to all of them."""
 

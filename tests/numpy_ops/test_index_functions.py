@@ -59,3 +59,13 @@ def test_what_is_no_index_raises_numpys_errors() -> None:
 def test_an_open_mesh_of_an_empty_array_keeps_its_dtype(dtype: str) -> None:
     x = np.array([], dtype)
     assert np.ix_(dispatch.tensor(x, requires_grad=True))[0].dtype == np.ix_(x)[0].dtype
+
+
+def test_a_graph_of_real_values_makes_a_mesh_of_as_many_places_as_data_give() -> None:
+    """What an axis is added to keeps the length that it has in each replay."""
+    given = [np.array(x) for x in ([1.0, -1.0, 2.0], [1.0, 2.0, 3.0], [-1.0, -2.0, -3.0])]
+    for f in (lambda x: np.ix_(x > 0, [0, 1]), lambda x: np.atleast_3d(x[x > 0]), lambda x: np.dstack([x[x > 0], x[x > 0]])):
+        graph = dispatch.make_fx(f, tracing_mode="real")(given[0])
+        for x in given:
+            for found, expected in zip(graph(x), f(x), strict=True):
+                np.testing.assert_array_equal(found, expected, strict=True)

@@ -1,6 +1,7 @@
 """Gradients beside narrow operands: the partial derivatives are computed in the dtype of the result."""
 
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -89,3 +90,31 @@ def test_the_method_clip_of_an_array_takes_tracked_bounds() -> None:
     np.testing.assert_array_equal(dispatch.detach(found), x.clip(0.5, 2.5), strict=True)
     found.sum().backward()
     assert (low.grad, high.grad) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("decimals", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["?", "i1", "i8", "f8"])
+@pytest.mark.parametrize("made", ["?", "i8", "f4", "f8"])
+def test_round_into_an_array_gives_what_numpy_gives_or_refuses(dtype: str, made: str, decimals: int) -> None:
+    """NumPy computes in `out`: of truth values it refuses without what it does with, of whole numbers the other way about."""
+    x = np.array([0, 1, 1] if dtype == "?" else [15, -25, 4]).astype(dtype)
+
+    def f(x: np.ndarray) -> np.ndarray:
+        out = np.zeros_like(x, made)
+        assert np.round(x, decimals, out=out) is out
+        return out
+
+    ways = [lambda: dispatch.make_fx(f, "fake")(x)(x), lambda: dispatch.functionalize(f)(x), lambda: dispatch.vmap(f)(x[None])[0]]
+    try:
+        expected = f(x)
+    except TypeError as error:
+        for way in ways:
+            with pytest.raises((TypeError, dispatch.errors.UnsupportedError), match=f"^{re.escape(str(error))}$|Give one of that dtype"):
+                way()
+        return
+    for way in ways:
+        if made in ("f8", dtype):
+            np.testing.assert_array_equal(way(), expected, strict=True)
+        else:
+            with pytest.raises(dispatch.errors.UnsupportedError, match=rf"^np\.round: out= has dtype {np.dtype(made)}, and the result \w+\. Give one of that dtype\.$"):
+                way()
