@@ -9,6 +9,7 @@ import numpy as np
 
 from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
+from ..errors import UnsupportedError
 from ..layers.autograd import pullbacks
 from ..layers.fake import fake_tensor
 from ..layers.jvp import pushforwards
@@ -175,7 +176,12 @@ remainder: OpOverload = row(
 def numpys_polydiv(u: Any, v: Any) -> Any:
     """`np.polydiv`."""
     (u, v), true = as_polynomial("np.polydiv", u, v)
-    q, r = polydiv(atleast_1d(u), atleast_1d(v))
+    u, v = atleast_1d(u), atleast_1d(v)
+    if len(u.shape) > 1 or len(v.shape) > 1:  # which NumPy takes where its loop makes no turn
+        raise UnsupportedError(
+            f"np.polydiv: a polynomial has one axis, and the two here have {len(u.shape)} and {len(v.shape)}. Divide one by one at a time."
+        )
+    q, r = polydiv(u, v)
     return made(q, true), made(settle(remainder(r)), true)
 
 

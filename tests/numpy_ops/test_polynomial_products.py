@@ -6,7 +6,7 @@ from samples import maker
 
 import dispatch
 from dispatch import make_fx
-from dispatch.errors import DataDependentError
+from dispatch.errors import DataDependentError, UnsupportedError
 
 P = np.array([2.0, -3.0, -11.0, 6.0])
 
@@ -45,3 +45,13 @@ def test_sizes_that_data_decide_are_symbols_or_refused_by_name():
     real = make_fx(np.polymul)(P, P)
     with pytest.raises(DataDependentError, match="np::settled: the graph was recorded where data made a result"):
         real(np.array([0.0, 1.0, 2.0, 3.0]), P)
+
+
+@pytest.mark.parametrize("axes", [(3, 1), (1, 2), (2, 2)])
+def test_polynomials_of_several_axes_are_not_divided(axes: tuple[int, int]) -> None:
+    """NumPy takes them where its loop makes no turn, and cuts what is left along its first axis."""
+    u, v = (np.arange(1.0, 3.0).reshape((1,) * (n - 1) + (2,)) for n in axes)
+    said = rf"^np\.polydiv: a polynomial has one axis, and the two here have {axes[0]} and {axes[1]}\. Divide one by one at a time\."
+    for way in (dispatch.functionalize(np.polydiv), make_fx(np.polydiv, "real"), make_fx(np.polydiv, "fake")):
+        with pytest.raises(UnsupportedError, match=said):
+            way(u, v)

@@ -92,7 +92,11 @@ def _pulling(op: OpOverload, opacity: Opacity | None) -> Kernel:
             pushed = _pushed([flat[i] for i in places], inputs, tangents, level, opacity)
             for i, t in zip(places, pushed, strict=True):
                 value = flat[i].value
-                flat[i] = value if t is None else wrap(DualTensor, value, like, t, True)
+                if t is not None:
+                    value = wrap(DualTensor, value, like, t, True)
+                elif type(value) is np.ndarray and not value.flags.writeable:  # the record protects what it saved
+                    value = value.copy("K")
+                flat[i] = value
             result = unflatten(out, flat)
             return (*result, *kept) if residual else result
 

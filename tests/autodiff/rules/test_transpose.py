@@ -468,3 +468,19 @@ def test_values_of_containers_stay_what_they_are():
     assert isinstance(value, list)
     assert isinstance(value[1], tuple)
     np.testing.assert_allclose(t[1][0], 3 * X**2 * T)
+
+
+def test_an_output_without_a_tangent_is_written_to_as_numpys():
+    """The record that a tangent is pulled back through protects what the rule saved; the caller gets an array that is its own."""
+
+    def f(a):
+        sign, log = np.linalg.slogdet(a)
+        np.copyto(sign, 3.0)
+        sign += 1
+        return np.sum(sign * log)
+
+    a, t = np.array([[[2.0, 1.0], [0.5, 3.0]]] * 2), np.array([[[1.0, -1.0], [0.5, 2.0]]] * 2)
+    value, slope = dispatch.jvp(f, (a,), (t,))
+    np.testing.assert_array_equal(value, f(a))
+    np.testing.assert_allclose(slope, (f(a + 1e-6 * t) - f(a - 1e-6 * t)) / 2e-6, rtol=1e-8)
+    np.testing.assert_allclose(slope, np.sum(dispatch.grad(f)(a) * t), rtol=1e-12)
