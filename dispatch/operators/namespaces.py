@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
-from ..core.wrong_attributes import Fields, namespace_instead
+from ..core.wrong_attributes import NAMESPACES_ELSEWHERE, Fields, namespace_instead
 from ..errors import OperatorNotFoundError, did_you_mean, how_many
 from ..schema.types import split_name
 from .overload_resolution import choose
@@ -136,7 +136,8 @@ class Namespace:
             if name not in self._operators:
                 known = dir(self)
                 shown = f"{', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "none"
-                advice = did_you_mean(name, known) or f" Operators: {shown}."
+                words = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name
+                advice = f" Write {words}.{name}." if words.startswith("ops.") else did_you_mean(name, known) or f" Operators: {shown}."
                 waiting = _those_waiting(f"{self._name}::{name}")
                 raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
             overloads = self._operators[name]._overloads

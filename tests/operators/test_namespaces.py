@@ -116,8 +116,10 @@ def test_a_second_overload_is_seen_where_the_first_one_was_looked_up_before():
 
 NOT_FOUND = [
     (lambda: ops.namespacetets, "there is no namespace 'namespacetets'. Did you mean 'namespacetests'? Namespaces: "),
+    (lambda: ops.aten.sin, "there is no namespace 'aten'. Write ops.np. Namespaces: "),
     (lambda: ops.namespacetests.scal, "there is no operator namespacetests::scal. Did you mean 'scale'"),
     (lambda: ops.namespacetests.quux, "there is no operator namespacetests::quux. Operators: "),
+    (lambda: define("numpy::of_nobody(Tensor x) -> str", str) and ops.numpy.sin, "there is no operator numpy::sin. Write ops.np.sin."),
     (lambda: ops.np.sine, "there is no operator np::sine. Did you mean 'sin"),
     (lambda: find("np::sine"), "there is no operator np::sine. Did you mean 'sin"),
     (lambda: find("nq::sin"), "there is no namespace 'nq'. Did you mean 'np'? Namespaces: "),
