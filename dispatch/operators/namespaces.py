@@ -137,7 +137,8 @@ class Namespace:
                 known = dir(self)
                 shown = f"{', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "none"
                 words = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name
-                advice = f" Write {words}.{name}." if words.startswith("ops.") else did_you_mean(name, known) or f" Operators: {shown}."
+                instead = f" Write {words}.{name}." if words.startswith("ops.") else did_you_mean(name, known)
+                advice = instead or f" Operators: {shown}."
                 waiting = _those_waiting(f"{self._name}::{name}")
                 raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
             overloads = self._operators[name]._overloads
