@@ -23,6 +23,7 @@ from .pointwise import equal, logical_not, maximum, minimum, remainder
 from .rearranging import shape_of
 from .result_layouts import broadcast_shape, hollow, weak
 from .row_arguments import as_item, as_value, call
+from .settled import settle
 from .shape import concatenate
 from .statistics import any as any_of
 
@@ -142,8 +143,8 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any
         mask = getitem(conditions, i)
         if callable(function):
             part = getitem(x, (ARRAY,), [mask])
-            if not is_zero(part.size):  # a number that depends on data counts as more than 0
-                _write(y, mask, function(part, *args, **keywords))
+            # A number that depends on data counts as more than 0; of real values it is known, and a graph that has no call says so.
+            _write(y, mask, settle(part) if is_zero(part.size) else function(part, *args, **keywords))
         else:
             _write(y, mask, function)
     return y

@@ -9,7 +9,7 @@ from function_laws import hold
 
 import dispatch
 from dispatch import vmap
-from dispatch.errors import BatchingError
+from dispatch.errors import BatchingError, DataDependentError
 
 X = np.array([0.5, -1.5, 2.25, 0.125, -0.75])
 WHICH = np.array([0, 2, 1, 1, 0])
@@ -67,3 +67,20 @@ def test_a_result_is_written_to_an_array_that_is_given() -> None:
         return out
 
     np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(f(x)))(X), WHICH + 1)
+
+
+def test_a_piece_without_elements_is_none_of_a_graph_where_data_give_it_some() -> None:
+    """NumPy calls no function for it, and so a graph of real values has no call; of other data it raises, and is not wrong."""
+
+    def f(x: Any) -> Any:
+        return np.piecewise(x, [x < 0, x >= 2], [lambda u: -u, lambda u: u * 2, 7.0])
+
+    given = [np.array(x) for x in ([-1.0, 0.0, 1.0], [-1.0, 2.0, 3.0], [0.0, 1.0, 0.5])]
+    for traced in given:
+        graph = dispatch.make_fx(f, tracing_mode="real")(traced)
+        for x in given:
+            if all(np.any(part(traced)) or not np.any(part(x)) for part in (lambda x: x < 0, lambda x: x >= 2)):
+                np.testing.assert_array_equal(graph(x), f(x), strict=True)
+            else:
+                with pytest.raises(DataDependentError, match=r"^np::settled: the graph was recorded where data made a result float64\(0,\), and here they make it float64\("):
+                    graph(x)
