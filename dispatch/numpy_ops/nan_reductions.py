@@ -16,10 +16,21 @@ from . import cumulative, reduction, statistics
 from .data_checks import warned
 from .families import composite
 from .indexing import as_number, where
-from .pointwise import add, divide, equal, isnan, less_equal, logical_and, logical_not, maximum, multiply, square, subtract
+from .pointwise import (
+    conjugate,
+    divide,
+    equal,
+    isnan,
+    less_equal,
+    logical_and,
+    logical_not,
+    maximum,
+    multiply,
+    subtract,
+)
 from .pointwise_more import root
 from .result_layouts import plain
-from .shape import imag, real
+from .shape import real
 
 Rule = Callable[..., Any]
 
@@ -110,7 +121,7 @@ def nan_variance(
     if away.dtype.kind == "c" and x.dtype.kind == "f":
         away = real(away)
     away = ops.np.astype(away, x.dtype) if away.dtype != x.dtype and x.dtype.kind == away.dtype.kind else away
-    away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else multiply(away, away)
+    away = real(multiply(away, conjugate(away))) if away.dtype.kind == "c" else multiply(away, away)
     total = reduction.sum(away, axis, dtype, keepdims=keepdims)
     free = subtract(reduction.sum(there, axis, np.intp, keepdims=keepdims), ddof)
     none = none_free(less_equal(free, 0))

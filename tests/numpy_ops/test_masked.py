@@ -137,3 +137,15 @@ def test_zeros_have_numpys_sign_in_every_layer(name: str, layer: str) -> None:
             found, expected = LAYERS[layer](f, given), f(given)
             np.testing.assert_array_equal(found, expected)
             np.testing.assert_array_equal(np.signbit(found)[~np.isnan(expected)], np.signbit(expected)[~np.isnan(expected)])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("function", [np.nanvar, np.nanstd, np.var, np.std])
+def test_the_spread_that_a_tangent_goes_through_is_numpys_to_the_bit(function: Any, dtype: str) -> None:
+    """The steps are NumPy's own: of complex values np.nanvar takes the product with the conjugate, np.var the squares of both parts."""
+    random = np.random.default_rng(0)
+    for k in range(20):
+        x = (random.normal(size=(4, 5)) + (1j if dtype[0] == "c" else 0) * random.normal(size=(4, 5))).astype(dtype)
+        if function in (np.nanvar, np.nanstd):
+            x[0, k % 5] = np.nan
+        np.testing.assert_array_equal(dispatch.jvp(lambda x: function(x, axis=0), (x,), (x,))[0], function(x, axis=0), strict=True)
