@@ -121,6 +121,16 @@ def element_by_element(op: OpOverload, case: Any, place: Any) -> Any:
     return np.zeros(case[at].shape) if found is None else np.real(found) * weights(found.shape)
 
 
+@np.errstate(all="ignore")
+def test_a_pole_of_zeros_that_may_be_written_to_is_nan_forward_and_0_backward_as_the_page_says() -> None:
+    x, t = np.array([1.0, 2.0]), np.array([1.0, 0.5])
+    for zeros, slope in ((np.zeros_like, np.nan), (lambda x: np.zeros(x.shape), 0.0)):
+        for pole in (np.sqrt, np.cbrt, np.log):
+            f = lambda x, zeros=zeros, pole=pole: np.sum(pole(zeros(x))) + np.sum(x * x)
+            np.testing.assert_array_equal(dispatch.grad(f)(x), 2 * x)
+            np.testing.assert_array_equal(dispatch.jvp(f, (x,), (t,))[1], np.sum(2 * x * t) + slope)
+
+
 @of_pointwise
 @np.errstate(all="ignore")
 def test_a_derivative_that_depends_on_the_value_is_nan_where_the_value_is(op: OpOverload) -> None:
