@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view as kernel
 
 from ..core.array_memory import strided
 from ..errors import UnsupportedError
+from ..graph.operator_facts import CANNOT_RAISE
 from ..operators.prims import moveaxis
 from ..operators.registry import ops
 from ..operators.views import READ_ONLY_VIEWS
@@ -100,5 +101,6 @@ FUNCTIONS: dict[Any, Any] = {kernel: _sliding_window_view}
 def install() -> None:
     """Put the function into the table."""
     READ_ONLY_VIEWS.add(sliding_window_view)
+    CANNOT_RAISE.add(sliding_window_view)
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.SPELLED.setdefault(sliding_window_view, (kernel, {"x": "x", "window_shape": "window_shape", "axis": "axis"}))

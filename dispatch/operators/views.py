@@ -256,9 +256,10 @@ def _left(x: Any) -> bool:
 
 def _is_writeable(view: View) -> bool:
     """Whether NumPy lets a view be written to; one made by np.broadcast_to it does not."""
-    if not all([type(n) is int for n in view.of.shape]):
-        return True  # sizes that stand for any
-    seen = look_of(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype), DispatchKey.CPU)
+    look = look_of(view, view.of.rank)
+    if not all([type(n) is int for n in view.of.shape]):  # sizes that stand for any
+        return look.op not in READ_ONLY_VIEWS
+    seen = look.at(np.empty(view.of.shape, view.of.dtype), DispatchKey.CPU)
     return not isinstance(seen, np.ndarray) or seen.flags.writeable
 
 

@@ -211,3 +211,40 @@ def test_a_size_that_data_make_another_is_left_to_the_function_where_a_view_is_r
         for found, expected in zip(run(compiled, count), run(f, count), strict=True):
             np.testing.assert_array_equal(found, expected, strict=True)
     assert [entry.fallbacks for entry in compiled.entries] == [{"an operator raised": 3}]
+
+
+WINDOWS = np.lib.stride_tricks.sliding_window_view
+READ_ONLY = {
+    "broadcast_to": lambda x: np.broadcast_to(x * 2, (2, x.shape[0])),
+    "windows": lambda x: WINDOWS(x * 2, 2),
+    "windows of an argument": lambda x: WINDOWS(x, 2),
+    "diagonal": lambda x: np.diagonal(np.outer(x, x)),
+    "a row of windows": lambda x: WINDOWS(x * 2, 2)[1],
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", READ_ONLY)
+def test_a_write_to_a_view_that_is_read_only_raises_as_numpys(name, dynamic):
+    """Whether a view can be written to is a matter of what made it, and not of its lengths."""
+
+    def f(x):
+        y = READ_ONLY[name](x)
+        assert not y.flags.writeable
+        y[0] = 2.0
+        return y + 1
+
+    def g(x):
+        y = READ_ONLY[name](x)
+        y[0] = 2.0
+        return y + 1
+
+    compiled = dispatch.compile(g, dynamic=dynamic)
+    for n in (5, 6, 5):
+        for h in (f, g, compiled):
+            x = np.linspace(1, 2, n)
+            with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
+                h(x)
+            np.testing.assert_array_equal(x, np.linspace(1, 2, n))
+    with pytest.raises((ValueError, dispatch.errors.ArgumentError), match="read-only"):
+        make_fx(dispatch.functionalize(f), "symbolic" if dynamic else "fake")(x)(x)
