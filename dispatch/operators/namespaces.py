@@ -136,9 +136,8 @@ class Namespace:
             if name not in self._operators:
                 known = dir(self)
                 shown = f"{', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "none"
-                words = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name
-                instead = f" Write {words}.{name}." if words.startswith("ops.") else did_you_mean(name, known)
-                advice = instead or f" Operators: {shown}."
+                ns = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name
+                advice = f" Write {ns}.{name}." if ns.startswith("ops.") else did_you_mean(name, known) or f" Operators: {shown}."
                 waiting = _those_waiting(f"{self._name}::{name}")
                 raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
             overloads = self._operators[name]._overloads
