@@ -137,7 +137,7 @@ class Namespace:
                 known = dir(self)
                 shown = f"{', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "none"
                 ns = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name
-                advice = f" Write {ns}.{name}." if ns.startswith("ops.") else did_you_mean(name, known) or f" Operators: {shown}."
+                advice = f" Write {ns}.{name}." if "ops." in ns else did_you_mean(name, known) or f" Operators: {shown}."
                 waiting = _those_waiting(f"{self._name}::{name}")
                 raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
             overloads = self._operators[name]._overloads
