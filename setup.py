@@ -22,8 +22,8 @@ DEBUG, COVERAGE, WERROR = (
 # freethreading_compatible is left out: it states that one has tested, and no free-threaded build has run the tests.
 DIRECTIVES = {
     "language_level": 3,
-    "binding": True,
-    "embedsignature": True,
+    "binding": True,  # but for the methods of compiled classes: Cython does not look what class `self` is of, CPython does
+    "embedsignature": True, "embedsignature.format": "clinic",  # which `inspect.signature` reads where binding is off
     "auto_pickle": False,  # otherwise each class grows __reduce_cython__; operators pickle by name
     "boundscheck": DEBUG,
     "nonecheck": DEBUG,

@@ -260,6 +260,7 @@ cdef class Arguments:
 # -- the guards ------------------------------------------------------------------------------------------------------------
 
 
+@cython.binding(False)
 @cython.final
 cdef class Conditions:
     """What must be so for a graph to stand for a call.

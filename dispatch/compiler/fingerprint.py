@@ -379,7 +379,7 @@ class Fingerprint:
         name = f"{cls.__module__}.{cls.__qualname__}"
         if cls is types.BuiltinFunctionType:
             owner = x.__self__
-            if isinstance(owner, type):
+            if isinstance(owner, (type, OpOverload)):
                 return "builtin", self.value(owner), x.__name__
             return "builtin", x.__module__, x.__qualname__, getattr(owner, "__name__", None)
         if hasattr(x, "__objclass__"):

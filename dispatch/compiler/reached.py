@@ -401,6 +401,9 @@ class Reached:
             self.visit(x.__self__, f"{path}.__self__" if path else "self")
         elif cls is types.BuiltinFunctionType:
             owner = x.__self__
+            if isinstance(owner, OpOverload):
+                self.visit(owner, f"{path}.__self__" if path else "self")
+                return
             if not isinstance(owner, (types.ModuleType, type, types.NoneType)):
                 self._refuse(f"it refers to {path}, a method of a {type(owner).__name__}")
             self._listed_name(getattr(owner, "__module__", None) if isinstance(owner, type) else x.__module__, x.__name__, path)

@@ -65,6 +65,8 @@ class RuleText:
             return x.__module__, version_of(x.__module__), x.__qualname__, *map(self._text, inner + list(x.__defaults__ or ()))
         elif cls is types.MethodType:
             return "method", self._text(x.__func__), self._text(x.__self__)
+        elif cls is types.BuiltinFunctionType and not isinstance(x.__self__, (types.ModuleType, types.NoneType)):
+            return "method", x.__name__, self._text(x.__self__)
         elif cls is functools.partial:
             return "partial", self._text(x.func), self._text(x.args), self._text(x.keywords)
         elif isinstance(x, type) and is_listed_class(x):

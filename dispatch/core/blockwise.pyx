@@ -199,6 +199,7 @@ cdef Py_ssize_t size_of(shape) except -1:
     return found
 
 
+@cython.binding(False)
 @cython.final
 cdef class Blockwise:
     """A run: what each call reads and writes, and in which blocks.

@@ -252,6 +252,7 @@ cdef bint one_device(PyObject *self, Definition definition, PyObject *const *arg
     return True
 
 
+@cython.binding(False)
 @cython.final
 cdef class OpOverload:
     """An operator: a schema, and a kernel for each key. A call checks its arguments, and runs the kernel of their highest key.
@@ -282,6 +283,11 @@ cdef class OpOverload:
             raise ArgumentError(
                 "an OpOverload is made by custom_op or Library.define, and found by its name: dispatch.ops.namespace.name.")
         self.definition, self.hooks, self.epoch = definition, hooks, 1
+
+    def __repr__(self): return self.hooks.describe(self)
+    def __dir__(self): return self.hooks.names(self)
+    def __copy__(self): return self
+    def __deepcopy__(self, memo): return self
 
     def __call__(self, *args, **keywords):
         """Call the operator. `op(...)` does it without this method, through a slot in C."""
@@ -564,16 +570,11 @@ cdef class OpOverload:
         """
         cdef OpOverload whole = self.whole
 
+        @cython.binding(True)               # else its `__self__` is what it closes over
         def through(*args):
             return redispatched(whole, keys, args)
 
         return through
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     @classmethod
     def __class_getitem__(cls, parameters):
@@ -597,9 +598,6 @@ cdef class OpOverload:
         advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, known)
         raise AttributeError(f"{self.name} has no attribute {name!r}.{advice}")
 
-    def __dir__(self):
-        return self.hooks.names(self)
-
     def __setattr__(self, str name, value):
         if not (name.startswith("__") and name.endswith("__")):
             raise not_set(self, name)
@@ -608,9 +606,6 @@ cdef class OpOverload:
     def __delattr__(self, str name):
         getattr(self, name)                 # which raises for a name that it does not have
         raise AttributeError(f"{self.name}: the attribute {name!r} cannot be deleted.")
-
-    def __repr__(self):
-        return self.hooks.describe(self)
 
 
 # In these a definition may be given that the caller holds; else it is the operator's own, read once.

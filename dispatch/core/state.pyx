@@ -9,6 +9,7 @@ A level is the next number of one counter for the whole process, taken when a tr
 the inner transform still has the larger number, no two threads share one, and none is used twice, so that a value which
 outlived its transform can be told from the values of the next one.
 """
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memset
@@ -89,6 +90,7 @@ cdef int rebuild(ThreadState *thread) except -1:
     return 0
 
 
+@cython.binding(False)
 cdef class Guard:
     """One entry of the thread's stack of guards; a context manager that is entered once at a time."""
 
@@ -157,8 +159,7 @@ cdef class Guard:
                 "do not hold one over an `await` or over the `yield` of a generator.")
         return 0
 
-    def __repr__(self):
-        return type(self).__name__
+    def __repr__(self): return type(self).__name__
 
 
 cdef class Level(Guard):
@@ -187,8 +188,7 @@ cdef class Level(Guard):
     cdef void left(self) noexcept:
         self.open = self.reopened > 0
 
-    def __repr__(self):
-        return f"{self.name} (level {self.number})"
+    def __repr__(self): return f"{self.name} (level {self.number})"
 
 
 cdef class Reopened(Guard):
@@ -209,10 +209,10 @@ cdef class Reopened(Guard):
         self.level.reopened -= 1
         self.level.open = self.level.active or self.level.reopened > 0
 
-    def __repr__(self):
-        return f"{self.level!r}, opened again"
+    def __repr__(self): return f"{self.level!r}, opened again"
 
 
+@cython.binding(False)
 cdef class Setting(Guard):
     """A value that the layer of `key` finds again with `setting(key)` while the block lasts; the newest counts."""
 
@@ -234,10 +234,10 @@ cdef class Setting(Guard):
         """A new guard that turns on the same, in another thread say."""
         return Setting(self.key, self.value)
 
-    def __repr__(self):
-        return f"{self.value!r}"
+    def __repr__(self): return f"{self.value!r}"
 
 
+@cython.binding(False)
 cdef class ModeGuard(Guard):
     """A layer without a wrapper: while the block lasts every call goes through the layer of `key`.
 
@@ -275,8 +275,7 @@ cdef class ModeGuard(Guard):
         guard.rank = self.rank
         return guard
 
-    def __repr__(self):
-        return f"{self.mode!r}"
+    def __repr__(self): return f"{self.mode!r}"
 
 
 cdef class Without(Guard):
@@ -297,8 +296,7 @@ cdef class Without(Guard):
     cdef void undo(self, ThreadState *thread) noexcept:
         set_rank(thread, self.rank_before)
 
-    def __repr__(self):
-        return f"{self.guard!r}, taken off"
+    def __repr__(self): return f"{self.guard!r}, taken off"
 
 
 cdef bint holds(list guards, Guard guard) noexcept:

@@ -8,6 +8,7 @@ of the key's layer. A key that has neither is transparent.
 """
 import threading
 
+cimport cython
 from cpython.object cimport PyObject
 
 from functools import partial
@@ -84,6 +85,7 @@ def live_fallbacks():
     return [stack[-1] for stack in fallbacks.values() if stack]
 
 
+@cython.binding(False)
 cdef class Registration:
     """One rule or kernel, as it was registered; the handle that removes it.
 
@@ -111,6 +113,7 @@ def from_positions(kernel, tuple keywords not None):
     return by_position
 
 
+@cython.binding(False)
 cdef class KernelTable:
     """Registrations and slots of one definition of an operator.
 

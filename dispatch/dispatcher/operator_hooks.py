@@ -72,10 +72,9 @@ def _methods(word: str) -> str:
         bare = [parameter.replace(annotation=Parameter.empty) for parameter in taken.parameters.values()]
         lines += [f"{word}.register_{name}{Signature(bare)}", f"    {said.strip().partition(chr(10))[0]}"]
     for name in ("explain", "kernels", "redispatch", "schema", "set_kernel_enabled"):
-        parts = cleandoc(getattr(OpOverload, name).__doc__).split("\n\n")  # of a method in Cython, its parameters first
-        called = len(parts) > 1 and parts[0].startswith("OpOverload.")
-        line = parts[0].replace("OpOverload", word).replace("(self, ", "(") if called else f"{word}.{name}"
-        lines += [line, f"    {parts[called]}"]
+        member = getattr(OpOverload, name)
+        called = str(signature(member)).replace("(self, /, ", "(") if callable(member) else ""
+        lines += [f"{word}.{name}{called}", f"    {cleandoc(member.__doc__).partition(chr(10))[0]}"]
     return "\n".join(lines)
 
 

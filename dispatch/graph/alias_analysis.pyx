@@ -124,6 +124,7 @@ cdef bint is_open(alias):
     return alias is not None and "*" in alias.before | alias.after
 
 
+@cython.binding(False)
 cdef class AliasAnalysis:
     """Tells which values of a graph may share memory, which memory the graph writes to, and which is visible outside it.
 

@@ -1,4 +1,5 @@
 """Says when the values of a graph are used for the last time: the value itself, and the memory that it may share."""
+cimport cython
 from .alias_analysis cimport AliasAnalysis
 from .node cimport Node, collect
 
@@ -26,6 +27,7 @@ def last_uses(body not None):
     return done
 
 
+@cython.binding(False)
 cdef class Lifetimes:
     """When the memory of the values of a graph is read.
 

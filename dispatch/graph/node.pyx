@@ -17,6 +17,7 @@ from .metadata import NODES_ELSEWHERE as _ELSEWHERE
 cdef const char *WALK = b" while looking for nodes in an argument: a container holds itself, or is nested too deep"
 
 
+@cython.binding(False)
 @cython.final
 @cython.trashcan(True)
 cdef class Node:
@@ -49,14 +50,9 @@ cdef class Node:
     def __init__(self, kind, name, op, tuple args not None, value, source=None):
         self.kind, self.name, self.op, self.args, self.value, self.source = kind, name, op, args, value, source
 
-    def __reduce__(self):
-        return Node, (self.kind, self.name, self.op, self.args, self.value, self.source)
-
-    def __getattr__(self, str name):
-        raise no_attribute(self, name, _ELSEWHERE)
-
-    def __repr__(self):
-        return self.name
+    def __reduce__(self): return Node, (self.kind, self.name, self.op, self.args, self.value, self.source)
+    def __getattr__(self, str name): raise no_attribute(self, name, _ELSEWHERE)
+    def __repr__(self): return self.name
 
 
 cpdef Node maker(Node node):

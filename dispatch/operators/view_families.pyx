@@ -3,7 +3,7 @@
 It is compiled because a view costs NumPy a tenth of a microsecond, and in Python this took one. What is done with it, a write
 that shows in every view, is in views.py, in Python.
 """
-cimport numpy as cnp
+cimport cython, numpy as cnp
 from cpython.object cimport PyObject
 
 from ..core.arrays cimport is_exact, owner_of
@@ -27,6 +27,7 @@ cdef enum:
     FEW = 8                                 # views that are noted before the first look at which of them are gone
 
 
+@cython.binding(False)
 cdef class Family:
     """The views of one value, and their views, in the order in which they were taken."""
 
@@ -50,6 +51,7 @@ cdef class Family:
         return [x for x in [x() for x in self.views] if x is not None]
 
 
+@cython.binding(False)
 cdef class View:
     """How a view was made: it is output `number` of a call whose argument `place` holds `of`, as array number `part`."""
 

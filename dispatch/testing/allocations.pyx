@@ -3,7 +3,7 @@
 A kernel that gives back memory which it has not written gives other results for another byte, and one that writes beside an
 array that it made changes a guard. NumPy asks the handler of the current context for the memory of every array.
 """
-cimport numpy as cnp
+cimport cython, numpy as cnp
 
 cnp.import_array()
 
@@ -97,6 +97,7 @@ cdef extern from *:
     size_t count_broken()
 
 
+@cython.binding(False)
 cdef class Allocations:
     """A `with` block in which the arrays that are made are filled with a byte, and have guards.
 

@@ -44,6 +44,7 @@ PLACES = {
     "a text": ("h = '#'\ndef f(a): return a * len(h)", "a b ab"),
     "an argument's name": ("def f(#): return # * 2", "a b"),
     "a ufunc": ("h = np.#\ndef f(a): return h(a)", "sin cos tan"),
+    "a method of an operator": ("h = dispatch.ops.np.#\ndef f(a): return h(23, a)", "sin.redispatch cos.redispatch sin.at"),
     "a function of NumPy": ("h = np.#\ndef f(a): return h(a)", "sum mean linalg.norm"),
     "a dtype": ("h = np.dtype('#')\ndef f(a): return a.astype(h)", "f8 f4 i8 >f8"),
     "a slice": ("h = slice(#)\ndef f(a): return a[h]", "1 2 1,2 None"),

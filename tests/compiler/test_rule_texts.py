@@ -183,3 +183,9 @@ def test_all_rules_of_this_package_are_known_as_its_own():
                if r not in vars(op).get("own_rules", ()) and not is_kernel(r)])
     """)
     assert said == "[]"
+
+
+@pytest.mark.parametrize(("method", "other"), [(dispatch.ops.np.sin.at, dispatch.ops.np.cos.at), ({1: 2}.get, {1: 3}.get), ([1].count, [2].count)])
+def test_a_method_in_c_has_the_text_of_what_it_is_a_method_of(method, other):
+    assert RuleText(method).text == RuleText(getattr(method.__self__, method.__name__)).text
+    assert RuleText(method).text != RuleText(other).text

@@ -3,11 +3,12 @@
 What crashed once is run in a process of its own.
 """
 
+import re
 import textwrap
 
 import numpy as np
 import pytest
-from children import ended
+from children import ROOT, ended
 from making import made
 
 import dispatch
@@ -367,3 +368,48 @@ def test_nothing_a_check_was_made_of_can_be_changed():
         type(check).__new__(type(check))
     check.__init__("int")
     assert check([A])
+
+
+# -- methods ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_method_called_on_its_class_refuses_what_is_no_instance():
+    sources = sorted((ROOT / "dispatch").rglob("*.pyx"))
+    modules = [".".join(source.relative_to(ROOT).with_suffix("").parts) for source in sources]
+    written = sum(len(re.findall(r"^cdef class ", source.read_text(), re.MULTILINE)) for source in sources)
+    assert written > 50
+    survives(f"""
+    import importlib, sys
+
+    def refused(call, *args, **keywords):
+        try:
+            call(*args, **keywords)
+        except TypeError:
+            return
+        raise SystemExit(f"no TypeError of {{args}}")
+
+    classes = []
+    for name in {modules}:
+        found = vars(importlib.import_module(name)).values()
+        classes += [x for x in found if isinstance(x, type) and x.__module__ == name and not x.__flags__ & 1 << 9]  # not of Python
+    assert len(classes) == {written}
+    for cls in classes:
+        several = None, A, 3.5, object(), object, made("() -> ()"), DispatchKey.CPU, Slot(0), dispatch.tensor(1.0, requires_grad=True)
+        strangers = [x for x in several if not isinstance(x, cls)]
+        for name, member in vars(cls).items():
+            print(cls.__module__, cls.__name__, name, file=sys.stderr, flush=True)  # what a crash leaves
+            if name == "__new__":
+                for x in strangers:
+                    refused(member, x)
+            elif callable(member):
+                refused(member)
+                for x in strangers:
+                    for count in range(6):
+                        refused(member, x, *[None] * count)
+                    refused(member, x, key=None)
+            elif hasattr(type(member), "__set__"):
+                for x in strangers:
+                    refused(member.__get__, x)
+                    refused(member.__set__, x, None)
+                    refused(member.__delete__, x)
+    """)

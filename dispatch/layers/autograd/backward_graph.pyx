@@ -112,6 +112,7 @@ cdef bint are_hidden(PyObject **edges, Py_ssize_t n) noexcept:
 # -- the graph -------------------------------------------------------------------------------------------------------------
 
 
+@cython.binding(False)
 cdef class Leaf:
     """The end of the graph: a value that was given, and the gradient that arrives for it."""
 
@@ -167,6 +168,7 @@ cdef class Leaf:
         return f"<{self.name()}>"
 
 
+@cython.binding(False)
 @cython.freelist(64)
 cdef class Node:
     """One recorded call.

@@ -6,7 +6,7 @@ its input, or the same workspace each time.
 
 Yes or no is decided here; the words for a no come from `words`, as for a call that is refused.
 """
-cimport numpy as cnp
+cimport cython, numpy as cnp
 from cpython.list cimport PyList_Check
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
@@ -100,6 +100,7 @@ cdef noted(error, str note):
         pass
 
 
+@cython.binding(False)
 cdef class Walk:
     """One call of a loop; made by `Loop`, and given to what spreads it over threads."""
 
