@@ -240,6 +240,8 @@ cdef class Program:
         made.dtype, made.shape, made.ndim = NULL, NULL, 0
         if planned is not None:
             dtype, shape, strides = planned
+            if len(shape) != len(strides):  # of an array that lies
+                raise ValueError(f"an input of shape {shape} has as many strides, and not {strides}.")
             self.kept.append(dtype)
             made.dtype, made.ndim = <PyObject *>dtype, <int>len(shape)
             made.shape = <Py_ssize_t *>self.memory(2 * len(shape) * sizeof(Py_ssize_t))
