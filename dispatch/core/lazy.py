@@ -25,25 +25,38 @@ ELSEWHERE = {
     "as_tensor": "tensor",
     "associative_scan": "scan",
     "custom_gradient": "library.custom_op with op.register_autograd",
+    "assert_allclose": "testing.assert_close",
     "assert_close": "testing.assert_close",
+    "assert_equal": "testing.assert_close",
+    "check_grads": "testing.gradcheck",
     "custom_jvp": "library.custom_op with op.register_jvp",
     "custom_vjp": "library.custom_op with op.register_autograd",
     "defvjp": "library.register_autograd",
     "elementwise_grad": "grad",
     "from_numpy": "tensor",
     "fx": "make_fx",
+    "grad_and_value": "value_and_grad",
     "gradgradcheck": "testing.gradgradcheck",
+    "guvectorize": "library.custom_op with signature=",
     "inference_mode": "no_grad",
     "jacobian": "jacrev",
     "jit": "compile",
     "lax": "control_flow",
     "linearize": "jvp",
     "make_jaxpr": "make_fx",
+    "njit": "compile",
     "pmap": "vmap",
     "primitive": "library.custom_op",
+    "profiler": "profile",
     "pure_callback": "library.custom_op",
+    "register_grad": "library.register_autograd",
+    "register_gradient": "library.register_autograd",
+    "register_meta": "library.register_fake",
     "register_op": "library.custom_op",
+    "register_shape": "library.register_fake",
+    "register_vjp": "library.register_autograd",
     "remat": "checkpoint",
+    "script": "compile",
     "stop_gradient": "detach",
     "switch": "cond",
     "trace": "make_fx",
@@ -54,10 +67,15 @@ DRAWS = "Write np.random.default_rng(0), and rng.normal(size=shape) of it."
 CONTAINERS = "Transforms take lists, dicts and dataclasses as they are; go over one by {key: f(x) for key, x in xs.items()}."
 # What others have and this package has not, and how it is done here.
 NOT_HERE = {
+    "Parameter": "Write dispatch.tensor(a, requires_grad=True).",
+    "ShapeDtypeStruct": "Write np.empty(shape, dtype): dispatch.eval_shape reads its shape and dtype alone.",
+    "autocast": "A dtype is changed where it is meant: x.astype(np.float32).",
+    "config": "There is nothing to turn on: an array has the dtype that NumPy gives it, float64 too.",
     "cuda": DEVICES,
     "device": DEVICES,
     "device_put": DEVICES,
     "func": "Its functions are here: dispatch.grad, dispatch.vmap, dispatch.jacrev.",
+    "functional": "Its functions are here: dispatch.jacrev, dispatch.hessian, dispatch.vjp, dispatch.jvp.",
     "hvp": "Write dispatch.jvp(dispatch.grad(f), (x,), (v,))[1].",
     "is_grad_enabled": "Ask a result: isinstance(y, dispatch.Tensor), of a tracked x.",
     "is_tensor": "Write isinstance(x, dispatch.Tensor).",
@@ -69,6 +87,7 @@ NOT_HERE = {
     "randint": DRAWS,
     "randn": DRAWS,
     "random": "There is no generator of all: write rng = np.random.default_rng(0), and give it to who draws.",
+    "save": "Write dispatch.export(f, (x,)).save(path) for a function, np.save for an array.",
     "set_default_dtype": "An array has the dtype that it was made with: np.zeros(3, np.float32).",
     "tree": CONTAINERS,
     "tree_map": CONTAINERS,
@@ -137,10 +156,10 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
             return f" Write {face}.{word}.{name}."
     if module["__name__"].count(".") == 1 and (said := of_package(package, name, module["__name__"])):
         return said
-    root = "custom_op" in known and module["__name__"] == module["__package__"]
-    if name in NOT_HERE and root:
+    ours = "custom_op" in getattr(sys.modules.get(package), "__all__", ())  # whichever of its faces was asked
+    if name in NOT_HERE and ours:
         return f" {NOT_HERE[name]}"
-    if root and name in (words := import_module(".others_words", __package__).ELSEWHERE):
+    if ours and name in (words := import_module(".others_words", __package__).ELSEWHERE):
         return f" Write {words[name]}."
     if near := did_you_mean(name, known):
         return near

@@ -588,15 +588,12 @@ cdef class OpOverload:
             return self.hooks.verb(self, name[len("register_"):])
         if name in ("__signature__", "functional", "cfunc", "overloads"):
             return getattr(self.hooks, name.strip("_"))(self)
-        if name in ("__name__", "__qualname__"):
-            found = getattr(vars(self).get("__wrapped__"), name, None)
-            if found is not None:
-                return found
+        if name in ("__name__", "__qualname__") and (found := getattr(vars(self).get("__wrapped__"), name, None)) is not None:
+            return found
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
         known = ["default", *self.hooks.names(self)]
-        advice = "" if name.startswith("_") else instead_of(name, self.definition.schema.name, known)
-        raise AttributeError(f"{self.name} has no attribute {name!r}.{advice}")
+        raise AttributeError(f"{self.name} has no attribute {name!r}.{instead_of(name, self.definition.schema.name, known)}")
 
     def __setattr__(self, str name, value):
         if not (name.startswith("__") and name.endswith("__")):

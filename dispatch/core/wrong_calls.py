@@ -27,7 +27,8 @@ T = TypeVar("T")
 
 # What others call a parameter; it is said where the function has the second.
 PARAMETERS_ELSEWHERE = {
-    "arg_num": "argnums", "body_fn": "body", "body_fun": "body", "carried_inputs": "init", "combine_fn": "f",
+    "arg_num": "argnums", "body_fn": "body", "body_fun": "body", "carried_inputs": "init", "carry": "init",
+    "combine_fn": "f",
     "cond_fn": "cond", "cond_fun": "cond", "false_fn": "false", "false_fun": "false", "init_val": "init",
     "operand": "operands", "predicate": "pred", "true_fn": "true", "true_fun": "true",
     "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types", "dim": "axis", "dims": "axis",
@@ -56,6 +57,7 @@ NO_PARAMETERS = {
 # What a parameter is that was left out, where its name does not say it.
 MISSING = {
     "device": " It is the name of a device, 'cpu' or one of your own.", "dispatch_key": " It is 'CPU', say.",
+    "impl.fn": " Write lib.impl('name', kernel, 'CPU'); or @library.impl(lib, 'name', 'CPU') above the function.",
     "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.", "level": " It is 'default', 'full' or 'off'.",
     "mutates_args": " It is () where the function writes to no argument.", "schema": ' It is text: "(Tensor x) -> Tensor".',
     "types": " It is 'cpu', say, or several devices in a tuple.",
@@ -68,6 +70,7 @@ VERBS_ELSEWHERE = {
     "transpose": "autograd", "vjp": "autograd",
 }  # fmt: skip
 OPERATOR_ELSEWHERE = {
+    "_name": "{0}.name", "_opname": "{0}.schema.name", "_overloadname": "{0}.schema.overload", "_schema": "{0}.schema",
     "apply": "{0}(...)", "batch": "dispatch.vmap({0})", "bind": "{0}(...)", "def_abstract_eval": "{0}.register_fake(rule)",
     "def_impl": "{0}.register_kernel('cpu', kernel)", "defjvp": "{0}.register_jvp(rule)",
     "defvjp": "{0}.register_autograd(backward)",
@@ -88,6 +91,8 @@ def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
     """
     if name in OPERATOR_ELSEWHERE:
         return f" Write {OPERATOR_ELSEWHERE[name].format(operator)}."
+    if name.startswith("_"):  # protocols ask, and want a short no
+        return ""
     if near := did_you_mean(name, known):
         return near
     if hasattr(np.ndarray, name):
@@ -375,7 +380,7 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
     missing = _missing(parameters, len(args), keywords)
-    first_of = MISSING.get(missing[0], "") if len(missing) == 1 else ""
+    first_of = MISSING.get(missing[0], MISSING.get(f"{name}.{missing[0]}", "")) if len(missing) == 1 else ""
     return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.{first_of}")
 
 

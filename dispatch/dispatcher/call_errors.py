@@ -214,11 +214,15 @@ def _about_plain(argument: Argument, value: Any) -> str:
     if kind == CALLABLE:
         return " Give the function itself." if isinstance(value, str) else ""
     if isinstance(kind, ClassType):
-        cls = kind.cls
+        cls: Any = kind.cls
         if isinstance(value, str) and isinstance(cls, EnumMeta):
             known = list(cls.__members__)
             meant = [value] if value in known else close_matches(value, known) or known
             return f" Write {cls.__name__}.{meant[0]}."
+        members: dict[str, Any] = dict(getattr(cls, "__members__", ())) if isinstance(cls, EnumMeta) else {}
+        values = [x.value for x in members.values()]
+        if any(type(value) is type(x) and value == x for x in values):
+            return f" Write {cls.__name__}({name})."
         if kind == GENERATOR:  # which the schema names as torch does, and torch has one of its own
             return f" Write np.random.default_rng({name if isinstance(value, (int, np.integer)) else 'seed'})."
         return f" Give an instance of {kind}."
@@ -489,6 +493,8 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
     given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(names, args, strict=True))
     note_words(error)
     error.add_note(f"in operator {definition.name}({given}), {_kernel(definition)}")
+    if isinstance(error, RecursionError):
+        error.add_note(f"A kernel that calls {definition.name} runs again, without end: call the function that computes.")
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words, and Cython's
         arguments = zip(definition.schema.arguments, args, strict=False)
         held = [a.name for a, x in arguments if isinstance(x, np.ndarray) and not x.flags.writeable and not a.is_write]

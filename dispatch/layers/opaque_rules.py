@@ -202,7 +202,11 @@ def note_rule(error: Exception, op: OpOverload, what: str, values: Any) -> None:
     """Say in an exception in which rule it was raised, where its own text does not, and what it may be about."""
     add_advice(error, op, what, values)
     if not isinstance(error, DispatchError) or not error.operator:
-        error.add_note(f"in the {what} of {op.name}")
+        said = f"in the {what} of {op.name}"
+        if isinstance(error, RecursionError):
+            said += f". If it asks for what it is the rule of, it runs again, without end: call {op.schema.name} itself."
+        if said not in getattr(error, "__notes__", ()):
+            error.add_note(said)
 
 
 def add_advice(error: Exception, op: OpOverload, what: str, values: Any) -> None:

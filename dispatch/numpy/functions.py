@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core.lazy import of_package
+from ..core.others_words import ELSEWHERE as OF_ARRAYS
 from ..core.source import not_there
 from ..errors import did_you_mean
 from ..numpy_ops.handing_over import handed_over
@@ -41,7 +42,8 @@ def looked_up(module: Any, name: str, names: list[str], ours: dict[str, Any]) ->
         package = ours["__name__"].partition(".")[0]
         other = ELSEWHERE.get(name)
         advice = f" Write {other}." if other in names else ""
-        advice = advice or of_package(package, name, ours["__name__"]) or did_you_mean(name, names)
+        advice = advice or of_package(package, name, ours["__name__"])
+        advice = advice or (f" Write {OF_ARRAYS[name]}." if name in OF_ARRAYS else did_you_mean(name, names))
         advice = advice or f" dir({ours['__name__']}) lists what it has."
         raise not_there(ours["__name__"], name, advice, 2)
     found = getattr(module, name)

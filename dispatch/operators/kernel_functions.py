@@ -1,6 +1,7 @@
 """Refuses what cannot be a kernel, with the line to write in its place."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -57,14 +58,26 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
         return f"a kernel is a function, and {kind_of(fn)} was given."
     if isinstance(fn, OpOverload) and fn.name == name:
         return "the function that was given is this operator already. Decorate once; its function is op.__wrapped__."
-    if isinstance(fn, np.ufunc):
+    if isinstance(fn, np.ufunc) or isinstance(getattr(fn, "ufunc", None), np.ufunc):  # Numba's have one
         if not inferred:
             return ""
-        word = str(fn.__name__)
-        spelled = f"np.{word}" if getattr(np, word, None) is fn else word if word.isidentifier() else "f"
+        word = _word_of(fn)
+        spelled = f"np.{word}" if getattr(np, word, None) is fn else word
         return (
             f"{spelled} is a ufunc: NumPy knows its types, and no hints are needed. "
             f'Write from_ufunc({spelled}, "{name}").'
+        )
+    from_c: Any = getattr(sys.modules.get("ctypes"), "_CFuncPtr", ())
+    if inferred and isinstance(fn, from_c):
+        return (
+            f"{_word_of(fn)} is a function of ctypes, which takes numbers and pointers and says nothing of arrays. Write a "
+            f"function around it, which makes the result and gives it pointers: def {short}(x: np.ndarray) -> np.ndarray: "
+            f"out = np.empty_like(x); library.{_word_of(fn)}(x.ctypes, out.ctypes, x.size); return out."
+        )
+    if inferred and (framework := str(getattr(fn, "__module__", "")).partition(".")[0]) in ("torch", "jax"):
+        return (
+            f"{_word_of(fn)} is a function of {framework}, which takes no arrays of NumPy. Write "
+            f"dispatch.interop.{framework}.wrap({_word_of(fn)}), which makes an operator of it."
         )
     if isinstance(fn, np.vectorize):
         return (
@@ -89,6 +102,12 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
             "a list[np.ndarray], or one array, np.stack(parts)."
         )
     return _of_method(fn) if inferred and inspect.isfunction(fn) else ""
+
+
+def _word_of(fn: Any) -> str:
+    """The name of a function where it can be written in code, `f` of any other."""
+    name = str(getattr(fn, "__name__", "f"))
+    return name if name.isidentifier() else "f"
 
 
 def _of_method(function: Any) -> str:
@@ -134,11 +153,10 @@ def made_of(x: Any) -> str:
     >>> made_of(np.sin)
     ' Write from_ufunc(sin), which makes an operator of a ufunc.'
     """
-    if isinstance(x, np.ufunc):
-        return f" Write from_ufunc({x.__name__}), which makes an operator of a ufunc."
+    if isinstance(x, np.ufunc) or isinstance(getattr(x, "ufunc", None), np.ufunc):
+        return f" Write from_ufunc({_word_of(x)}), which makes an operator of a ufunc."
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
     if inspect.isroutine(x) or (callable(x) and not inspect.isclass(x) and type(x).__name__ != "Namespace"):
-        name = str(getattr(x, "__name__", "f"))
-        return f' Make one of it: custom_op("mylib::{name if name.isidentifier() else "f"}", f, mutates_args=()).'
+        return f' Make one of it: custom_op("mylib::{_word_of(x)}", f, mutates_args=()).'
     return ""

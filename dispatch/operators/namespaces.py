@@ -215,7 +215,8 @@ class Namespaces:
     def __getattr__(self, name: str) -> Namespace:
         if name not in (known := self._namespaces):
             raise OperatorNotFoundError(
-                f"there is no namespace {name!r}.{namespace_instead(name, known)} Namespaces: {', '.join(sorted(known))}. "
+                f"there is no namespace {name!r}.{_those_waiting(name) or namespace_instead(name, known)} "
+                f"Namespaces: {', '.join(sorted(known))}. "
                 "A namespace exists once an operator is defined in it: import the module that does."
             )
         self.__dict__[name] = self._namespaces[name]
@@ -306,13 +307,12 @@ def waiting_for(name: str) -> list[Waiting]:
 
 
 def _those_waiting(name: str) -> str:
-    """Describe what waits for an operator that is not defined."""
-    names = [full for full in list(_waiting) if name in (full, full.partition(".")[0])]
+    """Describe what waits for an operator that is not defined, or for those of a namespace that is not there."""
+    names = [full for full in list(_waiting) if name in (full, full.partition(".")[0], full.partition("::")[0])]
     places = [getattr(each, "place", "?") for full in names for each in waiting_for(full)]
-    if not places:
-        return ""
-    some = "a kernel waits" if len(places) == 1 else f"{len(places)} kernels wait"
-    return f" For one of this name {some}, registered before it is defined: {', '.join(places)}."
+    what = f"{'one of this name' if '::' in name else 'an operator of it'} "
+    what += "a kernel waits" if len(places) == 1 else f"{len(places)} kernels wait"
+    return f" For {what}, registered before it is defined: {', '.join(places)}." if places else ""
 
 
 def overloads_of(op: OpOverload) -> Callable[[], list[str]]:

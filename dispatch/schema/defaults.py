@@ -115,7 +115,8 @@ def accept(kind: Type, value: object) -> object:
         raise SchemaError(f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None.")
     if isinstance(kind, LiteralOf):
         raise SchemaError(f"a default of type {_named(value)} is none of the choices of {kind}.")
-    raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
+    advice = " No single dtype has this name. Write np.float64, say." if kind == SCALAR_TYPE and isinstance(value, str) else ""
+    raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.{advice}")
 
 
 def _member_of(kind: UnionOf, value: object) -> Type | None:

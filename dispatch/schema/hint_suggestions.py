@@ -33,6 +33,7 @@ _CLASSES = (
     (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"), (os.PathLike, "str"),
 )  # fmt: skip
 
+_CTYPES = tuple("bBhHiIlLqQfdg?")  # the numbers of ctypes, by NumPy's letters
 _ARRAYS = ("Array", "DataArray", "DataFrame", "Series", "Tensor", "Variable", "tensor")  # what others' arrays are called
 
 _ANY_SHAPES = (typing.Any, tuple[typing.Any, ...])  # how NumPy's NDArray says it, before 2.1 and since
@@ -71,18 +72,36 @@ def _shown_parts(hint: "list[object] | tuple[object, ...]") -> str:
     return f"[{inside}]" if isinstance(hint, list) else f"({inside})"
 
 
+def of_name(name: str) -> str:
+    """What to write for a name in a hint that is text, which is no name there: '' where nothing is known of it.
+
+    Examples
+    --------
+    >>> of_name("Tensor"), of_name("float64")
+    ('np.ndarray', 'numpy.typing.NDArray[np.float64] for an array, float for a number')
+    """
+    if name in (*_ARRAYS, "ndarray", "array"):
+        return "np.ndarray"
+    kind = getattr(np, name, None)
+    if isinstance(kind, type) and issubclass(kind, np.number):
+        return f"numpy.typing.NDArray[np.{name}] for an array, {nearest(kind)} for a number"
+    return ""
+
+
 def nearest(hint: object) -> str:
     """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
-    if isinstance(hint, (np.ndarray, types.ModuleType)) or getattr(hint, "__name__", "").rpartition(".")[2] in _ARRAYS:
+    word = getattr(hint, "__name__", type(hint).__name__).rpartition(".")[2]
+    if isinstance(hint, (np.ndarray, types.ModuleType)) or word in _ARRAYS or word.startswith("ndpointer"):
         return "np.ndarray"
     if isinstance(hint, (list, tuple)) and hint:
-        word = "list" if isinstance(hint, list) else "tuple"
+        word = "list" if isinstance(hint, list) and len(hint) == 1 else "tuple"  # a list's hint names one type, for all items
         return f"{word}[{', '.join('np.ndarray' if part is np.ndarray else show(part) for part in hint)}]"
     if isinstance(hint, np.dtype):
         return f"numpy.typing.NDArray[np.{hint.name}]"
     if isinstance(hint, (bool, int, float, str)):
         return type(hint).__name__
-    root = typing.get_origin(hint) or hint
+    code = getattr(hint, "_type_", None)
+    root = np.dtype(code).type if code in _CTYPES else typing.get_origin(hint) or hint
     for known, meant in _MEANT:
         if root is known:
             return meant
@@ -90,7 +109,7 @@ def nearest(hint: object) -> str:
         bound = root.__bound__
         return "np.ndarray" if isinstance(bound, type) and issubclass(bound, np.ndarray) else "typing.Any"
     if isinstance(root, type):
-        if root.__name__ == "Generator" and root.__module__.partition(".")[0] == "torch":
+        if root is np.random.RandomState or (root.__name__ == "Generator" and root.__module__.partition(".")[0] == "torch"):
             return "np.random.Generator"
         if typing.is_typeddict(root):
             return f"dict[str, np.ndarray], or a dataclass in place of {root.__qualname__}"

@@ -3,7 +3,8 @@
 `HintReader` reads the hints of one function. Besides the type, a hint can say four things about an array, which the
 reader keeps for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that Python
 numbers may be passed for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`). Of an array
-and of a number it can say the range: see bounds.py.
+and of a number it can say the range: see bounds.py. What a hint is refused for stands beside how it is read, and so the
+file has more than 350 lines.
 """
 
 import collections.abc
@@ -23,7 +24,7 @@ from .bounds import Bounds, bounds_of
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
 from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
 from .hint_scopes import names_around
-from .hint_suggestions import nearest, show
+from .hint_suggestions import nearest, of_name, show
 from .opaque_types import find_class, opaque_type
 from .records import is_record, mentions_arrays, record_of
 from .types import (
@@ -172,13 +173,18 @@ class HintReader:
         try:
             value = eval(_compiled(hint), *self._scope)
         except NameError as error:
+            if words := of_name(str(error.name)):
+                raise self._fault(f"No name '{error.name}' is known where the function is defined. Write {words}.") from error
             known = did_you_mean(str(error.name), [*self._scope[0], *self._scope[1]])
             raise self._fault(
                 f"No name '{error.name}' is known where the function is defined.{known} "
                 f"Import '{error.name}' at the top of that module, outside `if TYPE_CHECKING`."
             ) from error
         except Exception as error:
-            raise self._fault(f"Evaluating it raised {type(error).__name__}: {error}") from error
+            said = f"Evaluating it raised {type(error).__name__}: {error}"
+            if hint.endswith(("[]", "?")):
+                said += ". A hint is Python, and no word of a schema: list[int] for int[], np.ndarray | None for Tensor?"
+            raise self._fault(said) from error
         return self._evaluated(value)
 
     def _read(self, hint: object) -> Type:
@@ -208,7 +214,9 @@ class HintReader:
 
     def _check_array(self, members: tuple[Any, ...]) -> None:
         """Refuse a dtype where the shape stands, and text for a dtype, which is none to NumPy's own types."""
-        alone = (first := members[0]) in (float, complex, bool) or (first is int and len(members) == 1)
+        if isinstance(first := members[0], (int, tuple, list)):  # sizes, which nothing would hold an array to
+            raise self._unknown('np.ndarray, or Float64[np.ndarray, "m n"] of jaxtyping, whose axes have names')
+        alone = first in (float, complex, bool) or (first is int and len(members) == 1)
         if alone or (type(first) is type and issubclass(first, np.generic)):
             raise self._unknown(f"numpy.typing.NDArray[np.{np.dtype(first).name if alone else first.__name__}]")
         for word in typing.get_args(members[1]) if len(members) > 1 else ():
@@ -221,6 +229,8 @@ class HintReader:
         if not members:  # typing.List by itself
             return self._single(origin)
         if origin is list or origin is collections.abc.Sequence:
+            if len(members) > 1:  # which Python takes, of list, and reads the first alone
+                raise self._unknown(f"tuple[{', '.join('np.ndarray' if x is np.ndarray else show(x) for x in members)}]")
             return ListOf(self._read(members[0]))
         if origin is tuple:
             if members[-1] is Ellipsis:
@@ -228,6 +238,8 @@ class HintReader:
             kinds = tuple(self._read(member) for member in members)
             return ListOf(kinds[0], len(kinds)) if len(set(kinds)) == 1 else TupleOf(kinds)
         if origin is dict or origin is collections.abc.Mapping:
+            if len(members) != 2:
+                raise self._unknown("dict[str, np.ndarray]")
             return DictOf(self._read(members[0]), self._read(members[1]))
         return self._single(origin)
 

@@ -398,5 +398,5 @@ def _return_fault(returns: Sequence[Return], first: int) -> tuple[str, int] | No
             return f"two returns are named '{result.name}'.", first + i - 1
         names.add(result.name or "")
         if result.type == RESIDUAL and i < len(returns):
-            return "Residual is the last return, or none.", first + i - 1
+            return "Residual is the last return, or none. Write it behind the results.", first + i - 1
     return None

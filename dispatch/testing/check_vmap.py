@@ -32,6 +32,11 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
             if findings.skipped:
                 return
             _compare(case, findings, size, in_dims, options, ruled=ruled)
+        # A rule that looks for the axis by its length takes another that is as long.
+        lengths = sorted({n for x in case.arrays for n in x.shape if 1 < n <= DRAWS})[:1]
+        for dim in (0, -1) if ruled and not findings.faults else ():
+            for length in lengths:
+                _compare(case, findings, length, (dim,) * len(case.arrays), options, ruled=ruled)
         for varied in _varied(case, options) if ruled and not findings.faults else ():
             count = len(varied.arrays)
             if count:

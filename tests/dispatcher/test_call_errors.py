@@ -205,7 +205,7 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         (STATE, Heir(A), f"is {STATE}, and was given a Heir. A subclass of {STATE} has fields of its own: hint the parameter with it."),
         (LAYER, Layer(A, A.astype("f4")), (f"is {LAYER}, and was given a Layer. Its field 'bias' is Tensor of float64, and holds an "
          "ndarray of shape (3,) and dtype float32.")),
-        ("hint_table.Colour", 1, "is hint_table.Colour, and was given an int. Give an instance of hint_table.Colour."),
+        ("hint_table.Colour", 1, "is hint_table.Colour, and was given an int. Write Colour(x)."),
     ],
 )
 def test_a_value_that_does_not_fit(kind, value, message):
@@ -374,6 +374,21 @@ def test_a_kernels_exception_keeps_its_type_and_gets_one_note():
     with pytest.raises(ZeroDivisionError) as caught:
         dispatch.grad(lambda x: op(x, 3))(A)
     assert len(caught.value.__notes__) == 1
+
+
+def test_a_kernel_and_a_rule_that_run_again_without_end_are_told_so_once():
+    op = define(lambda x: op(x), "(Tensor x) -> Tensor")
+    with pytest.raises(RecursionError) as caught:
+        op(A)
+    assert caught.value.__notes__[1:] == [
+        f"A kernel that calls {op.name} runs again, without end: call the function that computes."
+    ]
+    ruled = define(lambda x: x.copy(), "(Tensor x) -> Tensor")
+    ruled.register_vmap(lambda info, in_dims, x: (dispatch.vmap(ruled)(x), 0))
+    with pytest.raises(RecursionError) as caught:
+        dispatch.vmap(ruled)(np.ones((2, 3)))
+    said = "If it asks for what it is the rule of, it runs again, without end"
+    assert caught.value.__notes__ == [f"in the vmap rule of {ruled.name}. {said}: call {ruled.schema.name} itself."]
 
 
 # -- signatures and devices ------------------------------------------------------------------------------------------------

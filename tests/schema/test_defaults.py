@@ -136,7 +136,7 @@ def test_a_value_is_kept_as_it_was_written(value):
         (STR, b"x", "a default of type bytes does not fit str."),
         (BYTES, "x", "a default of type str does not fit bytes."),
         (STR, None, "a default of None does not fit str. Write str? for a value that may be left out."),
-        (SCALAR_TYPE, "quux", "a default of type str does not fit ScalarType."),
+        (SCALAR_TYPE, "quux", "a default of type str does not fit ScalarType. No single dtype has this name. Write np.float64, say."),
         (SCALAR_TYPE, object(), "a default of type object does not fit ScalarType."),
         (SCALAR_TYPE, np.dtype([("a", "f4")]), "a default of type dtype does not fit ScalarType."),
         (SCALAR_TYPE, np.zeros(3), "a default of type ndarray does not fit ScalarType."),

@@ -376,7 +376,7 @@ def returns_unknown(x: np.ndarray) -> set: ...
             "ns::op: argument 'x': a default of type ndarray does not fit Tensor: the default of a Tensor can ",
         ),
         (two_dtypes, "Two dtypes in one parameter"),
-        (early_residual, "ns::op: Residual is the last return, or none."),
+        (early_residual, "ns::op: Residual is the last return, or none. Write it behind the results."),
         (min, 'ns::op: <builtin min> has no signature to infer from. Write the schema: schema="(Tensor x) -> Tensor".'),
     ],
 )

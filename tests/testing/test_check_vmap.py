@@ -47,6 +47,16 @@ def test_a_rule_that_ignores_where_the_axis_is_is_caught():
     )
 
 
+def test_a_rule_that_looks_for_the_axis_by_its_length_is_caught():
+    def rule(info, in_dims, x):
+        x = np.moveaxis(x, in_dims[0], -1)
+        dim = x.shape.index(info.batch_size)  # the first that is as long, whichever it is
+        return np.cumsum(np.moveaxis(x, dim, 0), -1), 0
+
+    op = with_vmap(rule, lambda x: np.cumsum(x, -1), "(Tensor x) -> Tensor")
+    assert "RULE under vmap('x': 0) of a batch of 3 gives another output 0 than KERNEL" in vmap_fault(op, (np.arange(3.0),))
+
+
 def test_a_rule_that_writes_to_the_batch_is_caught_and_a_kernel_that_does_is_told_once():
     def rule(info, in_dims, x):
         x *= 2.0

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core import DispatchKey, OpOverload, Tensor
 from ...core.pytree import items_of, leaves, leaves_like, mapped, unflatten
+from ...core.wrong_calls import check_takes
 from ...errors import ConversionError, DefinitionError, GradientError, NoRuleError, UnsupportedError, kind_of
 from ...numpy_ops.protocols import detach
 from ...operators.registry import build
@@ -228,7 +229,8 @@ def defvjp(fun: Function, *vjpmakers: Any, argnums: Iterable[int] | None = None)
     def vjps(asked: Sequence[int], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
         if missing := [i for i in asked if i not in made]:
             raise _undefined("VJP", known.name, missing, "defvjp")
-        pulls = [None if made[i] is None else made[i](ans, *args, **kwargs) for i in asked]
+        who = f"defvjp of {known.name}: vjpmaker(ans, *args)"
+        pulls = [None if made[i] is None else _made_by(who, made[i], ans, *args, **kwargs) for i in asked]
         return lambda g: [mapped(np.zeros_like, args[i]) if f is None else f(g) for f, i in zip(pulls, asked, strict=True)]
 
     known.vjps = vjps
@@ -257,6 +259,14 @@ class PrimitiveVjps(MutableMapping[Any, Function]):
 
 
 primitive_vjps = PrimitiveVjps()
+
+
+def _made_by(who: str, maker: Function, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return maker(*args, **kwargs)
+    except TypeError:
+        check_takes(who, maker, args, kwargs)
+        raise
 
 
 def _by_argnum(what: str, makers: Sequence[Any], argnums: Iterable[int] | None, name: str) -> dict[int, Any]:
@@ -305,7 +315,8 @@ def defjvp(fun: Function, *jvpmakers: Any, argnums: Iterable[int] | None = None)
         maker = made[argnum]
         if maker is None:
             return mapped(np.zeros_like, ans)
-        return _linear(fun, argnum, g, args, kwargs) if maker == "same" else maker(g, ans, *args, **kwargs)
+        who = f"defjvp of {known.name}: jvpmaker(g, ans, *args)"
+        return _linear(fun, argnum, g, args, kwargs) if maker == "same" else _made_by(who, maker, g, ans, *args, **kwargs)
 
     defjvp_argnum(fun, push)
 

@@ -19,6 +19,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ...core.arrays cimport is_exact
 from ...core.python cimport Py_None, PyObject_GC_Track, PyObject_GC_UnTrack, PyObject_IS_GC, is_plain
 
+from ...core.wrong_attributes import no_attribute
 from ...errors import GradientError
 from .gradient_hooks import Handle, check_hook, hooked
 from .visualize import dot, kept_bytes, layouts_of
@@ -227,9 +228,8 @@ cdef class Node:
     def layout_at(self, Py_ssize_t i):
         """The layout of a tracked input, by its argument's number; it is no list."""
         edge = self.first if i == 0 and self.few else self.second if i == 1 and self.few else self.inputs_now()[i]
-        if type(edge) is Leaf:
-            return (<Leaf>edge).layout
-        return (<Output>edge).layout if type(edge) is Output else (<Node?>edge).layout
+        kind = type(edge)
+        return (<Leaf>edge).layout if kind is Leaf else (<Output>edge).layout if kind is Output else (<Node?>edge).layout
 
     cdef void release(self):
         """Forget what went in and what was saved."""
@@ -317,6 +317,9 @@ cdef class Node:
         }
         """
         return dot(self)
+
+    def __getattr__(self, str name):
+        raise no_attribute(self, name, {"variable": "x: a leaf is an input itself"})
 
     def label(self):
         """What a picture says of it."""

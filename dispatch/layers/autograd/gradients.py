@@ -67,6 +67,8 @@ def grad(
     >>> x.grad is None
     True
     """
+    if not (allow_unused or materialize):
+        _check_order(outputs, inputs)
     found, seeds = _begun(outputs, grad_outputs, "autograd.grad")
     _check_flags(retain_graph=retain_graph, create_graph=create_graph, allow_unused=allow_unused, materialize=materialize)
     level = found[0].level
@@ -166,6 +168,16 @@ def _check_flags(**flags: Any) -> None:
     for name, flag in flags.items():
         if flag is not None:
             check_flag(flag, name)
+
+
+def _check_order(outputs: Any, inputs: Any) -> None:
+    """Refuse outputs that are leaves and inputs that are none: they were given in each other's place."""
+    kinds = [isinstance(x.kept, Leaf) for x in (outputs, inputs) if isinstance(x, TrackedTensor)]
+    if kinds == [True, False]:
+        raise GradientError(
+            "autograd.grad was asked to begin at a leaf, which depends on nothing, and to end at the result of an operator. "
+            "The outputs come first: autograd.grad(outputs, inputs)."
+        )
 
 
 def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:

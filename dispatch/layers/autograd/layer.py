@@ -6,6 +6,7 @@ with a node, which refers to the nodes of the arguments.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend, split
@@ -171,7 +172,10 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
     check_has_derivative(op, "gradient comes back to it", "Leave the backward out")
     form = form_of(op.schema)
     outputs = form.returned.count(-1) - form.residual + len(form.written)
-    check_count(op, backward, 1 + outputs, "its backward", lambda: _backward_is_called(outputs, writes=bool(form.written)))
+    called = partial(_backward_is_called, outputs, writes=bool(form.written))
+    check_count(op, backward, 1 + outputs, "its backward", called)
+    if "ctx" in (names := parameter_names(backward) or ())[1:]:
+        raise DefinitionError(f"{op.name}: its backward takes ({', '.join(names)}). {called()}", operator=op.name)
     if setup_context is not None:
         names = parameter_names(setup_context) or ()
         apart = KEYWORDS_APART in names

@@ -419,6 +419,11 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "
                 "silence: write .real where it has no meaning."
             )
+        if isinstance(gradient, bool):  # where others have a flag
+            raise GradientError(
+                "the gradient to begin with is an array, and was given a bool. Write backward(retain_graph=True), or "
+                "create_graph=True, by name."
+            )
         check_data(gradient)
         try:
             kind = np.asarray(gradient).dtype.kind

@@ -60,6 +60,12 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
             "x, y = ctx.saved_tensors in the backward; what has a name is an attribute, ctx.name = value.",
             operator=op.name,
         )
+    if isinstance(error, TypeError) and "autograd.context.Context" in str(error):
+        called = "backward(ctx, g), the gradients behind it" if who == "backward" else "setup_context(ctx, inputs, output)"
+        return GradientError(
+            f"{op.name}: its {who} computes with its first argument, which is the context. It is called as {called}.",
+            operator=op.name,
+        )
     line = raised_at(error)
     if line is None or not isinstance(error, (ValueError, TypeError, AttributeError)) or not UNPACKED.search(str(error)):
         return None

@@ -31,6 +31,9 @@ class Batch(Attributes):
         self.batch_size = batch_size
         self.randomness = randomness
 
+    def __index__(self) -> int:
+        raise BatchingError("the info of a vmap rule is no number. Write info.batch_size for how many items there are.")
+
     def __repr__(self) -> str:
         return f"Batch(batch_size={self.batch_size}, randomness={self.randomness!r})"
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from .... import numpy
 from ....core import Tensor
+from ....core.source import not_there
+from ....errors import did_you_mean
 from ....numpy_ops.protocols import detach
 from . import fft, linalg, random
 from .numpy_wrapper import make_diagonal, where
@@ -31,7 +33,8 @@ def of_values(dtype: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(numpy if name in numpy.__all__ else np, name)
+    if (found := getattr(numpy if name in numpy.__all__ else np, name, None)) is None:
+        raise not_there(__name__, name, did_you_mean(name, __dir__()))
     if isinstance(found, type) and issubclass(found, np.integer) and found is not np.integer:
         found = of_values(found)
     globals()[name] = found
