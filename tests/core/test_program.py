@@ -260,6 +260,14 @@ def test_a_wrong_number_of_inputs_is_refused():
         run(np.ones(2), np.ones(2))
 
 
+def test_a_number_of_a_class_that_lies_about_its_shape_is_read_no_further_than_its_strides():
+    class Lying(np.float64):
+        shape = property(lambda self: (3,))
+
+    with pytest.raises(ValueError, match=r"^an input of shape \(3,\) has as many strides, and not \(\)\.$"):
+        program(make_fx(lambda x: 3)(Lying(2.0)))
+
+
 def test_a_kernel_that_is_registered_later_runs():
     op = made("(Tensor x) -> Tensor", np.negative)
     x = np.ones(3)
