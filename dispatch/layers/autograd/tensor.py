@@ -421,8 +421,8 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
             )
         if isinstance(gradient, bool):  # where others have a flag
             raise GradientError(
-                "the gradient to begin with is an array, and was given a bool. Write backward(retain_graph=True), or "
-                "create_graph=True, by name."
+                "the gradient to begin with is an array, and was given a bool. Give a flag by its name: "
+                "retain_graph=True, create_graph=True."
             )
         check_data(gradient)
         try:
