@@ -476,7 +476,7 @@ def compile(  # noqa: A001  torch's name
     >>> f(np.zeros(3), np.ones(3))
     array([1., 1., 1.])
     >>> f
-    <compiled f, 1 entries>
+    <compiled f, 1 entry>
     """
     if f is None:
         return partial(

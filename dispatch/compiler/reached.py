@@ -295,7 +295,7 @@ class Reached:
             self.namespaces: set[str] | None = None
             self.outside: set[At] = set()  # what code assigns to beside attributes and items
             self.changes: set[str] = set()  # the methods that it calls, and "" where it assigns to items
-            self._changeable: dict[str, type] = {}  # the containers and arrays, by where they were found
+            self.changeable: dict[str, type] = {}  # the containers and arrays, by where they were found
             for x in roots:
                 self.visit(x, "")
             for cls in classes:
@@ -339,7 +339,7 @@ class Reached:
         """Raise for a rule that may change what it reaches: a trace runs the rule itself, and a graph leaves the change out."""
         if put := sorted(self.stored & self._owned):
             self._refuse(f"it assigns to .{put[0]}, an attribute of what it refers to")
-        for path, cls in self._changeable.items():
+        for path, cls in self.changeable.items():
             known = CHANGING.get(cls, CHANGING[dict] | CHANGING[list] | CHANGING[set])
             if changes := sorted(self.changes & known):
                 how = f"it calls .{changes[0]}" if changes[0] else "it assigns to items"
@@ -426,28 +426,28 @@ class Reached:
             if vars(x):
                 self._refuse(f"it refers to {path}, a partial with attributes")
         elif cls in DICTS or cls is types.SimpleNamespace or cls is collections.defaultdict:
-            self._changeable[path] = dict
+            self.changeable[path] = dict
             d = vars(x) if cls is types.SimpleNamespace else x
             if cls is types.SimpleNamespace:
                 self._owned |= d.keys()
                 self._note(TYPE, x, d, cls, path)
-            self._dict(d, path, f"{path}.{{}}" if d is not x else f"{path}[{{!r}}]", d is x)
+            self._dict(d, path, d is x)
             if cls is collections.OrderedDict:  # which keeps an order beside that of the dict in it
                 self._note(READ, x, tuple, tuple(x), f"{path}'s order")
             if cls is collections.defaultdict:
                 self._note(READ, x, factory, factory(x), f"{path}.default_factory")
                 self.visit(x.default_factory, f"{path}.default_factory")
         elif cls in (list, tuple):
-            self._changeable |= {path: list} if cls is list else {}
+            self.changeable |= {path: list} if cls is list else {}
             self._items(x, path)
         elif cls in (set, frozenset):
             if not all(map(is_plain, x)):
                 self._refuse(f"it refers to {path}, a set of objects, whose order is another each time")
             if cls is set:
-                self._changeable[path] = set
+                self.changeable[path] = set
                 self._note(READ, x, tuple, tuple(x), path)
         elif cls is collections.deque:
-            self._changeable[path] = collections.deque
+            self.changeable[path] = collections.deque
             self._note(READ, x, tuple, tuple(x), path)
             for i, item in enumerate(tuple(x)):
                 self.visit(item, f"{path}[{i}]")
@@ -474,7 +474,7 @@ class Reached:
         if x.dtype.names is not None:  # which can be changed in the dtype itself
             self.visit(x.dtype, f"{path}.dtype")
         if x.flags.writeable:
-            self._changeable[path] = np.ndarray
+            self.changeable[path] = np.ndarray
         self.arrays.setdefault(id(x), x)
         self.where.setdefault(id(x), path)
 
@@ -489,7 +489,7 @@ class Reached:
             self.floats.setdefault(id(x), x)
             self.where.setdefault(id(x), path)
 
-    def _dict(self, d: dict[Any, Any], path: str, each: str, whole: bool) -> None:
+    def _dict(self, d: dict[Any, Any], path: str, whole: bool) -> None:
         """The items of a dict, or, if it is that of an object, those that the code names."""
         unread = set() if whole else self._unread(d)
         kept = d if whole or self.every else self.names - unread if unread else self.names
@@ -508,8 +508,9 @@ class Reached:
             if k in kept:
                 if not whole and type(v) is str:
                     self.texts.add(v)
-                self._float(v, each.format(k), (id(d), k))
-                self.visit(v, each.format(k))
+                place = f"{path}[{k!r}]" if whole else f"{path}.{k}"
+                self._float(v, place, (id(d), k))
+                self.visit(v, place)
 
     def _items(self, x: Any, path: str) -> None:
         items = tuple(x) if type(x) is list else tuple.__getitem__(x, slice(None))
@@ -529,6 +530,11 @@ class Reached:
             return
         code = names_in(f.__code__)
         self.names |= code.attributes
+        of_modules = {name for of, name in code.asked if isinstance(f.__globals__.get(of), types.ModuleType)}
+        self.changes |= {name for of, name in code.asked if name not in of_modules} | ({""} if code.puts_items else set())
+        cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+        self.outside |= {(id(cells[x]), None) if x in cells else (id(f.__globals__), x) for x in code.outside}
+        self.stored |= code.puts
         if code.refused:
             self._refuse(f"{path} {code.refused}")
         if getattr(f, "__builtins__", None) is not BUILTINS:  # not every version of mypy knows it
@@ -539,11 +545,7 @@ class Reached:
         if strange:
             self._refuse(f"{path} names {min(strange)}, which leads to what nobody compares")
         if self._of_rule:
-            self._check_rules_code(code, path)
-        of_modules = {name for of, name in code.asked if isinstance(f.__globals__.get(of), types.ModuleType)}
-        self.changes |= {name for of, name in code.asked if name not in of_modules} | ({""} if code.puts_items else set())
-        cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
-        self.outside |= {(id(cells[x]), None) if x in cells else (id(f.__globals__), x) for x in code.outside}
+            self._check_rules_code(f, code, path)
         self.decides |= code.decides
         self.catches |= code.catches
         self.tells_apart |= code.tells_apart or bool({"__eq__", "__ne__"} & code.attributes)  # object's own do, too
@@ -553,7 +555,6 @@ class Reached:
         self._taken |= {name for of, name in code.taken if not isinstance(f.__globals__.get(of), types.ModuleType)}
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self._put |= code.puts
-        self.stored |= code.puts
         self._loaded |= code.loads
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True
@@ -562,7 +563,7 @@ class Reached:
         self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         self._note(TYPE, f, f.__dict__, types.FunctionType, path)
         self._texts_of(f, path)
-        self._dict(f.__dict__, path, f"{path}.{{}}", False)
+        self._dict(f.__dict__, path, False)
         known = f.__globals__
         self.seen[id(known)] = known
         for name in sorted(code.globals):
@@ -578,7 +579,7 @@ class Reached:
         if f.__kwdefaults__ is not None:
             self.visit(f.__kwdefaults__, f"{path}.__kwdefaults__")
 
-    def _check_rules_code(self, code: Code, path: str) -> None:
+    def _check_rules_code(self, _: Any, code: Code, path: str) -> None:
         if code.outside:
             self._refuse(f"{path} assigns to {min(code.outside)}, which is no variable of its own")
         if "type" in code.globals or (
@@ -823,7 +824,7 @@ class Reached:
             return
         if d is not None:
             self._owned |= d.keys()
-            self._dict(d, path, f"{path}.{{}}", False)
+            self._dict(d, path, False)
         for slot in slots_of(cls):
             read = Slot(slot)
             self._owned.add(slot.__name__)

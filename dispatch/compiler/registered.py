@@ -9,6 +9,8 @@ no copy, and what it reads is in the graph as it was. What is registered is comp
 The rules of transforms count where code names a transform, or a value of one is given. One that refers to what cannot be
 compared, or that may change what it refers to, is called as one operator, as if it had been registered with `opaque=True`: it
 is a node of the graph then, and each run calls it. What cannot be called so, a shape rule say, is refused before anything runs.
+A kernel may change what it likes but what the function or a rule reads. More than 350 lines, for all that is registered is held
+against one walk.
 """
 
 import enum
@@ -30,7 +32,7 @@ from ..operators.namespaces import defined_now
 from ..operators.rule_operators import is_kernel, is_ours, owner_of
 from ..schema.schema import Schema
 from .conditions import BYTES, DICT, ITEM, ITEMS, READ, Conditions
-from .reached import CHANGING, Guard, Reached, Slot, contents, instance_dict, slots_of
+from .reached import CHANGING, Code, Guard, Reached, Slot, contents, instance_dict, slots_of
 from .trusted import PACKAGE, is_listed, is_listed_class, is_listed_function, is_plain
 
 CONTAINERS = (DICT, ITEMS, READ)
@@ -41,6 +43,11 @@ BY_NAME = (Layer, Opacity, Schema, enum.Enum, Graph, Subgraph, inspect.Signature
 Words = tuple[frozenset[str], frozenset[str]]  # of operators and of their namespaces
 
 
+def _package(x: Any) -> str:
+    name = x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None)
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
 class ReachedByRule(Reached):
     """What a rule can reach, beside what cannot be compared: all that its code names is known, whatever becomes of the rule.
 
@@ -48,21 +55,68 @@ class ReachedByRule(Reached):
     ----------
     refused : str
         The first of the refusals; "" for none.
+    asking : frozenset
+        The modules whose code names `.flags`.
     """
 
     refused = ""
+    asking: frozenset[str] = frozenset()
+
+    @property
+    def stays(self) -> bool:
+        """Whether only code of the packages of the roots is read: once something is refused, other code says no more."""
+        return bool(self.refused)
+
+    def __init__(self, *roots: Any) -> None:
+        self._packages = {_package(x) for x in roots}
+        super().__init__(*roots, of_rule=True)
 
     def visit(self, x: Any, path: str) -> None:
+        if self.stays and isinstance(x, (types.FunctionType, types.ModuleType, type)) and _package(x) not in self._packages:
+            return
         try:
             super().visit(x, path)
         except TracingError as error:
             self.refused = self.refused or str(error)
+
+    def _check_rules_code(self, f: Any, code: Code, path: str) -> None:
+        if "flags" in code.attributes:
+            self.asking |= {f.__module__}
+        super()._check_rules_code(f, code, path)
 
     def _check_rule(self) -> None:
         try:
             super()._check_rule()
         except TracingError as error:
             self.refused = self.refused or str(error)
+
+
+class ReachedByKernel(ReachedByRule):
+    """What a kernel can reach, which runs beside the graph as it runs beside the function, and may change what it likes."""
+
+    @property
+    def stays(self) -> bool:
+        return True
+
+    def _check_rules_code(self, f: Any, code: Code, path: str) -> None:
+        pass
+
+    def _check_rule(self) -> None:
+        pass
+
+    def changed(self, other: Reached) -> str | None:
+        """Return where something stands that other code reads and the kernel may change; None where there is nothing."""
+        own: dict[int, bool] = {}  # whether the kernel changes it as a container, by methods or items that it assigns to
+        for guard in self.guards:
+            if guard.kind in CONTAINERS:
+                cls = self.changeable.get(guard.path)
+                own[id(guard.holder)] = cls is not None and not self.changes.isdisjoint(CHANGING.get(cls, CHANGES))
+        for guard in other.guards:
+            place = id(guard.holder), guard.name if guard.kind == ITEM else None
+            names = guard.name if type(guard.name) is tuple else ()
+            if place in self.outside or own.get(place[0]) or (place[0] in own and not self.stored.isdisjoint(names)):
+                return guard.path
+        return None
 
 
 class Rule(NamedTuple):
@@ -109,6 +163,7 @@ class Rules:
                 self._operator(owner_of(self._waiting.pop()))
         self._registered = Registered(list(self._covered.values()), self._words)
         self._check_apart(reached)
+        self._check_kernels(reached)
 
     def guards(self, exact: bool) -> tuple[list[Guard], list[np.ndarray]]:
         """Return what each call compares, and the arrays whose bytes are among that.
@@ -129,16 +184,26 @@ class Rules:
 
     def _check_apart(self, reached: Reached) -> None:
         """Raise where code may change what a rule refers to: it would change a copy, and the rule reads the original."""
-        changes = bool(reached.stored or reached.changes & CHANGES)
-        functions = {id(vars(x)) for x in reached.seen.values() if type(x) is types.FunctionType}
-        own = {id(guard.holder) for guard in reached.guards if guard.kind in CONTAINERS} - functions if changes else set()
         for rule in self._rules:
-            for guard in rule.reached.guards:
-                place = id(guard.holder), guard.name if guard.kind == ITEM else None
-                if place in reached.outside or (guard.kind in CONTAINERS and place[0] in own):
+            path = _changed(reached, rule.reached.guards)
+            if path is not None:
+                raise TracingError(
+                    f"it may change {path}, to which a rule of {rule.name} refers. Pass what is needed of it to the "
+                    "operator as an argument."
+                )
+
+    def _check_kernels(self, reached: Reached) -> None:
+        """Raise where a kernel may change what code of the trace refers to: that is read once, before any kernel runs."""
+        for op in self._covered.values():
+            rules = [registration.rule for registration in op.table.all() if is_kernel(registration)]
+            roots = [x for rule in rules for x, _ in _parts(rule, {}) if not isinstance(x, OpOverload)]
+            kernel = ReachedByKernel(*roots)
+            for other in (reached, *[rule.reached for rule in self._rules]):
+                path = kernel.changed(other)
+                if path is not None:
                     raise TracingError(
-                        f"it may change {guard.path}, to which a rule of {rule.name} refers. Pass what is needed of it to the "
-                        "operator as an argument."
+                        f"a kernel of {op.name} may change {path or 'self'}, to which it refers: a graph has that as it was "
+                        "before the kernel ran. Return it from the operator."
                     )
 
     # -- the walk ------------------------------------------------------------------------------------------------------------
@@ -179,15 +244,19 @@ class Rules:
                 self._walk(name, roots, opacity, registration.key == DispatchKey.FAKE)
 
     def _walk(self, name: str, roots: list[Any], opacity: Opacity | None, is_fake: bool) -> None:
-        reached = ReachedByRule(*roots, of_rule=True)
+        reached = ReachedByRule(*roots)
         said = reached.refused.removesuffix(" Pass what is needed of it as an argument.")
+        as_one = opacity is not None and opacity.declared is None
         if not is_fake:  # what a shape rule is given is never an array
-            if word := reached.names_memory():  # of what its operator is given in a graph, too: nothing there is protected
+            word = reached.names_memory()
+            if said and as_one:  # then it gets arrays, of which `.flags` alone says something else: a graph protects none
+                word = "flags" if reached.asking & {getattr(x, "__module__", None) for x in roots} else ""
+            if word:
                 _refuse(name, f"it names .{word}, which says something else of what a rule is given there than of an array.")
             if reached.asks_class and not said:
                 what = "and that of a traced value is another than that of an array."
                 said = f"{reached.asks_class} asks for the class of a value, {what}"
-        if said and opacity is not None and opacity.declared is None:
+        if said and opacity is not None and as_one:
             self.as_one.append(opacity)
             return
         if said:
@@ -231,6 +300,18 @@ def _parts(x: Any, seen: dict[int, Any], opacity: Opacity | None = None) -> Iter
         cls is types.BuiltinFunctionType and isinstance(x.__self__, (types.ModuleType, type, types.NoneType))
     ):
         yield x, opacity
+
+
+def _changed(code: Reached, guards: list[Guard]) -> str | None:
+    """Return where something stands that other code refers to and some code may change; None where there is nothing."""
+    changes = bool(code.stored or code.changes & CHANGES)
+    functions = {id(vars(x)) for x in code.seen.values() if type(x) is types.FunctionType}
+    own = {id(guard.holder) for guard in code.guards if guard.kind in CONTAINERS} - functions if changes else set()
+    for guard in guards:
+        place = id(guard.holder), guard.name if guard.kind == ITEM else None
+        if place in code.outside or (guard.kind in CONTAINERS and place[0] in own):
+            return guard.path
+    return None
 
 
 HOLDS = (True,)

@@ -280,6 +280,14 @@ def test_the_text_of_an_open_size_is_that_of_a_number(text):
         assert seen(result(compiled, np.arange(float(n)))) == seen(f(np.arange(float(n))))
 
 
+def test_a_key_may_be_any_text():
+    held = {"{x{": {"}": 2.0}}
+    f = dispatch.compile(lambda a: a * held["{x{"]["}"], fullgraph=True)
+    np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 2.0))
+    held["{x{"]["}"] = 3.0
+    np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 3.0))
+
+
 def test_a_dict_with_objects_for_keys_is_refused():
     class Key:
         s = 2.0

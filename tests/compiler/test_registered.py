@@ -464,6 +464,53 @@ def test_code_that_may_change_what_a_rule_refers_to_runs_as_it_is():
         np.testing.assert_array_equal(dispatch.compile(h)(x, weights), np.full(3, weights[0]))
 
 
+def changed(how):
+    """Of an operator whose kernel changes something by these lines: a function that reads it after a call, and one that reads nothing."""
+    text = f"""
+def made(at, items, n, op_of):
+    def kernel(a: np.ndarray) -> np.ndarray:
+        {how.replace("; ", chr(10) + "        ")}
+        return a * 1
+    op = op_of(kernel)
+    return lambda a: op(a) * at.n * items[0] * n, lambda a: op(a) + 1
+"""
+    scope = {"np": np}
+    exec(text, scope)
+    return scope["made"](types.SimpleNamespace(n=1.0), [1.0], 1.0, lambda kernel: operator(kernel=kernel))
+
+
+@pytest.mark.parametrize("how", ["at.n += 1", "at.n = a[0]", "items[0] += 1", "items.insert(0, 5.0)", "nonlocal n; n += 1"])
+def test_a_function_that_reads_what_a_kernel_may_change_runs_as_it_is(how):
+    reads, _ = changed(how)
+    again, apart = changed(how)
+    with pytest.raises(
+        TracingError,
+        match=r"a kernel of registered::op\d+ may change (at|items|n), to which it refers: a graph has that as it was before the "
+        r"kernel ran\. Return it from the operator\.",
+    ):
+        dispatch.compile(reads, fullgraph=True)(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = dispatch.compile(reads)
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(x), again(x))
+    np.testing.assert_array_equal(dispatch.compile(apart, fullgraph=True)(x), x + 1)
+
+
+def test_a_setup_context_that_reads_what_a_kernel_may_change_runs_as_it_is():
+    count = [1.0]
+
+    def kernel(a: np.ndarray) -> np.ndarray:
+        count[0] += 1
+        return a * 1
+
+    op = operator(kernel=kernel)
+    op.register_autograd(lambda ctx, g: g * ctx.n, setup_context=lambda ctx, inputs, output: setattr(ctx, "n", count[0]))
+    f = dispatch.grad(lambda a: np.sum(op(a)))
+    with pytest.raises(TracingError, match=r"a kernel of registered::op\d+ may change .*count, to which it refers"):
+        dispatch.compile(f, fullgraph=True)(x)
+
+
 def test_captured_as_a_constant_compares_no_rule():
     held = [2.0]
     op = operator(autograd=lambda ctx, g: g * held[0])

@@ -86,6 +86,27 @@ def test_a_container_without_an_end_raises_recursion_error_wherever_it_is_walked
     survives(f"x = {container}\nraised(lambda: {WALKS[walk].format(x='x')}, RecursionError)")
 
 
+KEPT = {
+    "save_for_backward": ("setup_context=lambda ctx, inputs, output: ctx.save_for_backward({x})", "np.sum(op(y))"),
+    "an attribute of ctx": ("setup_context=lambda ctx, inputs, output: setattr(ctx, 'x', {x})", "np.sum(op(y))"),
+    "an output of any type": ("", "np.sum(returned(y)[0])"),
+}
+
+
+@pytest.mark.parametrize("container", ["cyclic()", "deep()"])
+@pytest.mark.parametrize("place", KEPT)
+def test_a_container_without_an_end_is_no_end_of_a_tape(place, container):
+    setup, call = (text.format(x="x") for text in KEPT[place])
+    survives(f"""
+        x = {container}
+        x.append(np.ones(3))
+        op, returned = made("(Tensor y) -> Tensor", lambda y: y * 2), made("(Tensor y) -> (Tensor, Any)", lambda y: (y * 2, x))
+        for each in (op, returned):
+            dispatch.library.register_autograd(each, lambda ctx, *g: g[0], {setup})
+        raised(lambda: dispatch.grad(lambda y: {call})(np.ones(3)), RecursionError)
+    """)
+
+
 def test_recursion_error_names_what_was_walked():
     x = []
     x.append(x)

@@ -43,7 +43,10 @@ CHANGES = {
         lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 1),
         "Write `with contextlib.redirect_stdout(...)`, or os.dup2() it back.",
     ),
-    "what a signal does": (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), "Put the handler back in `finally`."),
+    "what a signal does": (  # a shell starts what runs in the background with SIGINT ignored
+        lambda: signal.signal(signal.SIGINT, signal.SIG_DFL if signal.getsignal(signal.SIGINT) == signal.SIG_IGN else signal.SIG_IGN),
+        "Put the handler back in `finally`.",
+    ),
     "how the processor rounds": (
         lambda: ctypes.CDLL(None).fesetround(ROUND_UP), "Put it back, by fesetround() or fesetenv().",
     ),

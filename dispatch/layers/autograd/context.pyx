@@ -7,7 +7,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.array_memory cimport settled, unwritten
 from ...core.arrays cimport is_exact
-from ...core.flatten cimport items_of, rebuilt
+from ...core.flatten cimport enter, items_of, leave, rebuilt
 from ...core.keys cimport AUTOGRAD, rank_at
 from ...core.tensor cimport Wrapped, unwrapped
 from .backward_graph cimport Node, Output
@@ -256,16 +256,24 @@ cdef object hidden(Context node, x):
             return Kept((<Wrapped>x).value, number)
         made = unwritten(x, COPIED_BYTES)
         return protect(x) if made is None else made
-    if items_of(x) is not None:
-        return rebuilt(x, [hidden(node, item) for item in items_of(x)])
-    return protect(x) if isinstance(x, np.ndarray) else x
+    items = items_of(x)
+    return mapped_items(node, x, items, hidden) if items is not None else protect(x) if isinstance(x, np.ndarray) else x
+
+
+cdef object mapped_items(Context node, x, tuple items, object (*each)(Context, object)):
+    enter(b" while what a rule needs later was kept")   # a list may hold itself
+    try:
+        return rebuilt(x, [each(node, item) for item in items])
+    finally:
+        leave()
 
 
 cdef object to_keep(Context node, x):
     if isinstance(x, TrackedTensor):
         return hidden(node, x)
-    if items_of(x) is not None:
-        return rebuilt(x, [to_keep(node, item) for item in items_of(x)])
+    items = items_of(x)
+    if items is not None:
+        return mapped_items(node, x, items, to_keep)
     if x is not None and not is_array(x):
         raise GradientError(
             f"{node.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "

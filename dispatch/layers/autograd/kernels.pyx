@@ -14,7 +14,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.array_memory cimport held, shape_of, unwritable, unwritten
 from ...core.arrays cimport is_exact
-from ...core.flatten cimport items_of, rebuilt
+from ...core.flatten cimport enter, items_of, leave, rebuilt
 from ...core.python cimport Py_None, is_plain, new_reference, tuple_of
 from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Taken, Wrapped, begin, descended, let_go, own_of
@@ -123,10 +123,14 @@ cdef object layout_or_layouts(x, layout):
         return layout(x)
     cdef Py_ssize_t i, n = len(x)
     cdef tuple found = PyTuple_New(n)
-    for i in range(n):
-        item = layout_or_layouts(x[i], layout)
-        Py_INCREF(item)
-        PyTuple_SET_ITEM(found, i, item)
+    enter(b" while layouts were listed")
+    try:
+        for i in range(n):
+            item = layout_or_layouts(x[i], layout)
+            Py_INCREF(item)
+            PyTuple_SET_ITEM(found, i, item)
+    finally:
+        leave()
     return found
 
 
@@ -396,7 +400,11 @@ cdef list wrap_outputs(Context node, Wrapped like, list outputs):
 cdef object numbered(x, list layouts):
     items = items_of(x)
     if items is not None:
-        return rebuilt(x, [numbered(item, layouts) for item in items])
+        enter(b" while outputs were numbered")          # a list may hold itself
+        try:
+            return rebuilt(x, [numbered(item, layouts) for item in items])
+        finally:
+            leave()
     layouts.append(inexact_layout(x))
     return len(layouts) - 1
 

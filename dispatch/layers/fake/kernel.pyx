@@ -4,6 +4,7 @@ Under a FakeTensorMode and in a trace every call goes this way. Written in Pytho
 """
 from cpython.object cimport PyObject, PyTypeObject
 
+from ...core.flatten cimport enter, leave
 from ...core.keys cimport FAKE
 from ...core.python cimport Py_TYPE
 from ...core.state cimport ModeGuard, Setting, active_mode
@@ -44,7 +45,11 @@ cdef object key_of(object x, object mode, bint symbolic):
     if cls in PLAIN:
         return cls, x                       # the type counts too, for 1, 1.0 and True are equal
     if cls is tuple or cls is list:
-        return cls, *[key_of(item, mode, symbolic) for item in x]
+        enter(b" while layouts were compared")          # a list may hold itself
+        try:
+            return cls, *[key_of(item, mode, symbolic) for item in x]
+        finally:
+            leave()
     if cls is SymInt:
         return id(x),
     if cls is slice:
@@ -58,9 +63,13 @@ cdef bint has_symbol(object x):
     """Whether a size in an argument is a symbol."""
     parts = ((<Fields>x).shape, (<Fields>x).strides) if Py_TYPE(<PyObject *>x) == FAKES else (
         (x.start, x.stop, x.step) if type(x) is slice else x if type(x) is tuple or type(x) is list else ())
-    for part in parts:
-        if type(part) is not int and has_symbol(part):
-            return True
+    enter(b" while sizes were looked for")
+    try:
+        for part in parts:
+            if type(part) is not int and has_symbol(part):
+                return True
+    finally:
+        leave()
     return type(x) is SymInt
 
 
