@@ -62,17 +62,18 @@ class ReachedByRule(Reached):
     refused = ""
     asking: frozenset[str] = frozenset()
 
-    @property
-    def stays(self) -> bool:
-        """Whether only code of the packages of the roots is read: once something is refused, other code says no more."""
-        return bool(self.refused)
-
     def __init__(self, *roots: Any) -> None:
         self._packages = {_package(x) for x in roots}
         super().__init__(*roots, of_rule=True)
 
+    @property
+    def own_code_alone(self) -> bool:
+        """Whether only code of the packages of the roots is read: once something is refused, other code says no more."""
+        return bool(self.refused)
+
     def visit(self, x: Any, path: str) -> None:
-        if self.stays and isinstance(x, (types.FunctionType, types.ModuleType, type)) and _package(x) not in self._packages:
+        is_code = isinstance(x, (types.FunctionType, types.ModuleType, type))
+        if is_code and self.own_code_alone and _package(x) not in self._packages:
             return
         try:
             super().visit(x, path)
@@ -95,7 +96,7 @@ class ReachedByKernel(ReachedByRule):
     """What a kernel can reach, which runs beside the graph as it runs beside the function, and may change what it likes."""
 
     @property
-    def stays(self) -> bool:
+    def own_code_alone(self) -> bool:
         return True
 
     def _check_rules_code(self, f: Any, code: Code, path: str) -> None:
