@@ -88,6 +88,16 @@ def repeat(path, count):
             path()
 
 
+def grown(path, count, collect):
+    """How many more blocks are taken after `count` calls. What leaks does so each time; after a collection CPython fills its free
+    lists anew, and then no more: 14, 26, 2, 0 blocks in four repeats on CPython 3.13."""
+    before = sys.getallocatedblocks()
+    repeat(path, count)
+    if collect:
+        gc.collect()  # a traceback is part of a cycle
+    return sys.getallocatedblocks() - before
+
+
 @pytest.mark.parametrize("name", PATHS)
 def test_a_path_leaves_no_block_of_memory_and_no_reference(name):
     path = PATHS[name]
@@ -98,11 +108,8 @@ def test_a_path_leaves_no_block_of_memory_and_no_reference(name):
     gc.collect()
     gc.disable()
     try:
-        references, blocks = [sys.getrefcount(x) for x in held], sys.getallocatedblocks()
-        repeat(path, count)
-        if with_words:
-            gc.collect()  # a traceback is part of a cycle
-        assert sys.getallocatedblocks() - blocks < count // 20
+        references = [sys.getrefcount(x) for x in held]
+        assert min(grown(path, count, collect=with_words) for _ in range(4)) < count // 20
         after = [sys.getrefcount(x) for x in held]
     finally:
         gc.enable()
