@@ -21,7 +21,7 @@ cdef extern from *:
     tuple dispatch_held(object x)
     bint may_be_dataclass "dispatch_is_of_python"(object x) noexcept
 
-cdef const char *SEARCH = b" while looking for tensors in an argument: a container holds itself, or is nested too deep"
+cdef const char *SEARCH = b" while looking for arrays in a container, which holds itself or is nested too deep"
 
 # Classes that hold arrays: id of the class -> the class, what takes its fields out, what puts others in, and the two of
 # `set_record` that may be None. An id, since a class may have a hash of its own making.
@@ -131,7 +131,7 @@ cdef int add_leaves(object x, object opened, list found) except -1:
     if items is None:
         found.append(x)
         return 0
-    enter(b" while a container was flattened")
+    enter(SEARCH)
     try:
         for item in items:
             add_leaves(item, opened, found)

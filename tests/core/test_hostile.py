@@ -111,7 +111,7 @@ def test_recursion_error_names_what_was_walked():
     x = []
     x.append(x)
     for walk in (lambda: unwrap(x, 5), lambda: split((x,)), lambda: seen_through(x, 1)):
-        with pytest.raises(RecursionError, match="looking for tensors in an argument: a container holds itself, or is nested too"):
+        with pytest.raises(RecursionError, match="looking for arrays in a container, which holds itself or is nested too"):
             walk()
 
 

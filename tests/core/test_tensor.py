@@ -196,7 +196,7 @@ def test_a_list_without_end_is_a_recursion_error_and_no_crash(depth):
     with Level("t") as level:
         x = shadow(A, level)
         for walk in (lambda: split((x, outer)), lambda: descend(len, (x, outer))):
-            with pytest.raises(RecursionError, match="while looking for tensors in an argument"):
+            with pytest.raises(RecursionError, match="while looking for arrays in a container"):
                 walk()
     inner.clear()
 

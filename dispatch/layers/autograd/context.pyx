@@ -7,7 +7,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.array_memory cimport settled, unwritten
 from ...core.arrays cimport is_exact
-from ...core.flatten cimport enter, items_of, leave, rebuilt
+from ...core.flatten cimport mapped
 from ...core.keys cimport AUTOGRAD, rank_at
 from ...core.tensor cimport Wrapped, unwrapped
 from .backward_graph cimport Node, Output
@@ -249,6 +249,11 @@ cdef Py_ssize_t number_of(Context node, x):
 
 
 cdef object hidden(Context node, x):
+    return hidden_leaf(x, <void *>node) if isinstance(x, TrackedTensor) else mapped(x, hidden_leaf, <void *>node)
+
+
+cdef object hidden_leaf(x, void *owner):
+    cdef Context node = <Context>owner
     cdef Py_ssize_t number
     if isinstance(x, TrackedTensor):
         number = number_of(node, x)
@@ -256,35 +261,31 @@ cdef object hidden(Context node, x):
             return Kept((<Wrapped>x).value, number)
         made = unwritten(x, COPIED_BYTES)
         return protect(x) if made is None else made
-    items = items_of(x)
-    return mapped_items(node, x, items, hidden) if items is not None else protect(x) if isinstance(x, np.ndarray) else x
-
-
-cdef object mapped_items(Context node, x, tuple items, object (*each)(Context, object)):
-    enter(b" while what a rule needs later was kept")   # a list may hold itself
-    try:
-        return rebuilt(x, [each(node, item) for item in items])
-    finally:
-        leave()
+    return protect(x) if isinstance(x, np.ndarray) else x
 
 
 cdef object to_keep(Context node, x):
-    if isinstance(x, TrackedTensor):
-        return hidden(node, x)
-    items = items_of(x)
-    if items is not None:
-        return mapped_items(node, x, items, to_keep)
+    return hidden_leaf(x, <void *>node) if isinstance(x, TrackedTensor) else mapped(x, leaf_to_keep, <void *>node)
+
+
+cdef object leaf_to_keep(x, void *owner):
     if x is not None and not is_array(x):
+        node = <Context>owner
         raise GradientError(
             f"{node.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
             "Set anything else as an attribute: ctx.name = value.",
             operator=node.op.name,
         )
-    return protect(x)
+    return hidden_leaf(x, owner) if isinstance(x, TrackedTensor) else protect(x)
 
 
 cdef object from_kept(Context node, x):
     """A kept value as the rule may use it: tracked only where this level records."""
+    return mapped(x, leaf_from_kept, <void *>node)
+
+
+cdef object leaf_from_kept(x, void *owner):
+    cdef Context node = <Context>owner
     if type(x) is TrackedTensor:
         return x if node.recording or (<Wrapped>x).level is not node.level else (<Wrapped>x).value
     if type(x) is Kept:
@@ -292,7 +293,7 @@ cdef object from_kept(Context node, x):
             return x.value
         edge = Output(node, x.number, node.layouts[x.number]) if node.multiple else node
         return wrap(TrackedTensor, x.value, node.level, edge)
-    return x if items_of(x) is None else rebuilt(x, [from_kept(node, item) for item in items_of(x)])
+    return x
 
 
 cdef dict shown(Context node):
