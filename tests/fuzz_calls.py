@@ -383,8 +383,10 @@ def program(r: Round, args: Args, keywords: Keywords) -> None:
     out = r.rng.choice([-1, slots - 1])
     constants = [(slots - 2, r.values.any(), r.rng.random() < 0.3)]
     outputs = r.rng.choice([Slot(slots - 2), [Slot(0 if given else slots - 2), {"x": Slot(slots - 2)}], r.values.any()])
-    calls = [(r.op.whole, inside, out, (None,) * len(inside), None, (), (), None)]
-    made = Program(slots, (None,) * len(given), constants, calls, outputs, lambda i: f"call {i}")
+    promised = r.rng.choice([None, None, (np.dtype(float), (3,)), [(np.dtype("f4"), (None, 2)), None], r.values.any()])
+    calls = [(r.op.whole, inside, out, (None,) * len(inside), None, (), (), None, promised)]
+    broken = r.rng.choice([lambda i, x: ValueError(f"call {i}"), r.values.any()])
+    made = Program(slots, (None,) * len(given), constants, calls, outputs, lambda i: f"call {i}", broken)
     for _ in range(2):
         made(*given)
 

@@ -1,16 +1,16 @@
 """Makes programs of graphs with symbolic sizes. Each size that the graph computes becomes an input of the program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from ..core.pytree import mapped
 from ..errors import GraphError
-from ..graph import Graph, Node, nodes_in
+from ..graph import Graph, Metadata, Node, nodes_in
 from ..graph.literals import evaluated, is_open
 from ..graph.shape_guards import is_checked, sizes_in, sizes_of_inputs
-from .lowering import in_place, program
+from .lowering import KNOWN, in_place, program
 from .trusted import dtype_text
 
 
@@ -54,7 +54,7 @@ def dynamic_program(graph: Graph) -> Callable[..., Any]:
         flat = graph.copy()
         flat.inputs = tuple(nodes_in(flat.inputs))
         return flat
-    opened, sizes = with_sizes(in_place(graph))
+    opened, sizes = with_sizes(in_place(graph), by_data)
     run, inputs = program(opened), list(nodes_in(graph.inputs))
     if len(by_data) == len(graph.symbols) and not is_checked(opened):
         return run
@@ -72,8 +72,12 @@ def _names_in_calls(graph: Graph) -> set[str]:
     return {name for x in given for size in sizes_in(x) for name in size.names}
 
 
-def with_sizes(graph: Graph) -> tuple[Graph, list[Any]]:
-    """Return the graph with one more input for each symbolic size or slice in its arguments, and these values."""
+def with_sizes(graph: Graph, by_data: Set[str] = frozenset()) -> tuple[Graph, list[Any]]:
+    """Return the graph with one more input for each symbolic size or slice in its arguments, and these values.
+
+    So have the sizes that a custom operator's fake rule promises of its results, which a run holds the kernel to; but for those
+    that data decide, whose symbols are `by_data`.
+    """
     nodes: dict[str, Node] = {}
     sizes: list[Any] = []
     made = graph.copy()
@@ -87,8 +91,24 @@ def with_sizes(graph: Graph) -> tuple[Graph, list[Any]]:
             sizes.append(x)
         return nodes[text]
 
+    def promised(x: Any) -> Any:
+        if type(x) is tuple or type(x) is list:
+            return type(x)([promised(item) for item in x])
+        if type(x) is not Metadata or any([name in by_data for n in x.shape for size in sizes_in(n) for name in size.names]):
+            return x
+        return x._replace(shape=tuple([n if type(n) is int else promise(n) for n in x.shape]))
+
+    def promise(n: Any) -> Node:  # one of its own: what calls are given is let go of after the last of them
+        found = nodes.get(f"promised {n}")
+        if found is None:
+            found = nodes[f"promised {n}"] = Node("placeholder", str(n), None, (), None)
+            sizes.append(n)
+        return found
+
     for node in made.nodes:
         node.args = mapped(known, node.args)
+        if node.op is not None and node.op.schema.namespace not in KNOWN:
+            node.value = promised(node.value)
     made.outputs = mapped(known, made.outputs)
     made.nodes[:0] = nodes.values()
     made.inputs = (*made.inputs, *nodes.values())

@@ -10,9 +10,10 @@ from ..core.collector import collector_paused
 from ..core.program import Program, Slot
 from ..core.pytree import mapped
 from ..core.runs import MOST_CALLS
-from ..errors import GraphError
+from ..errors import FakeTensorError, GraphError
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.body import Body
+from ..graph.codegen import brief
 from ..graph.interpreter import lent
 from ..graph.liveness import last_uses
 from ..graph.passes import may_raise
@@ -23,6 +24,7 @@ from ..schema.tags import Tag
 Layout = tuple[Any, ...]
 PLAIN = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis), np.dtype, OpOverload})  # no containers
 Form = tuple[list[Layout | None], Layout | None, list[int], tuple[Any, ...] | None]
+KNOWN = frozenset({"np", "error_state", "generator"})  # namespaces whose kernels are ours; what is drawn is put back
 NO_FORM: Form = ([], None, [], None)
 
 
@@ -39,10 +41,19 @@ def program(graph: Graph) -> Program:
         line = nodes[i].source
         return f"in node {nodes[i]} of the graph" + ("" if line is None else f", of {line}")
 
+    def broken(i: int, found: Any) -> FakeTensorError:
+        op, value = nodes[i].op, nodes[i].value
+        arrays = np.ndarray, np.generic
+        given = mapped(lambda x: Metadata(x.shape, x.dtype, (), "cpu") if isinstance(x, arrays) else x, found)
+        return FakeTensorError(
+            f"{'' if op is None else op.name}: its fake rule says {brief(value)}, and the kernel returned {brief(given)}. The "
+            "program was made with what the rule says. Mend the rule; dispatch.library.opcheck shows where it differs from the kernel."
+        )
+
     first, wanted = len(lowering.slots), set(nodes_in(graph.outputs))
     slots = dict(lowering.slots) | {node: Slot(first + i) for i, node in enumerate(nodes) if node in wanted}
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
-    return Program(first + len(nodes), planned, values, _Calls(lowering, nodes), outputs, describe)
+    return Program(first + len(nodes), planned, values, _Calls(lowering, nodes), outputs, describe, broken)
 
 
 def _in_rows(nodes: list[Node]) -> list[Node]:
@@ -94,8 +105,7 @@ def is_repeatable(graph: Graph, aliases: AliasAnalysis | None = None) -> bool:
     A custom operator's kernel is not looked into: it may do something else than to return values. `aliases` is an analysis
     with inputs apart, where there is one already.
     """
-    known = "np", "error_state", "generator"  # what is drawn is put back
-    if not all([op is None or op.schema.namespace in known for op in {node.op for node in graph.nodes}]):
+    if not all([op is None or op.schema.namespace in KNOWN for op in {node.op for node in graph.nodes}]):
         return False
     aliases = AliasAnalysis(graph, apart=True) if aliases is None else aliases
     inputs = {aliases.of(x) for x in nodes_in(graph.inputs)}
@@ -182,7 +192,21 @@ class _Lowering:
             written,
             [slots[x].number for x in dying],
             form,
+            None if node.op is None or node.op.schema.namespace in KNOWN else self._promised(node.value),
         )
+
+    def _promised(self, value: Any) -> Any:
+        """Return what a run may expect of a result, by the value of its node, as `Program` takes it.
+
+        That is, in lists as the value's own, for each array of the CPU its dtype and shape, in which a size may be a slot, or
+        None where data decide it; None for anything else.
+        """
+        if type(value) is tuple or type(value) is list:
+            found = [self._promised(x) for x in value]
+            return None if all([x is None for x in found]) else found
+        if type(value) is not Metadata or value.device != "cpu":
+            return None
+        return value.dtype, tuple([n if type(n) is int else self.slots[n] if type(n) is Node else None for n in value.shape])
 
     def _lowered(self, args: tuple[Any, ...], at: Node) -> tuple[Any, ...]:
         """Return arguments with slots in place of nodes."""

@@ -31,6 +31,7 @@ cdef struct Call:
     int *written                            # the arguments that may take the result, -1 behind the last
     int *dying                              # the slots that nobody reads any more, -1 behind the last
     int out                                 # the slot of the result, or -1
+    PyObject *promised                      # of the result, by the operator's fake rule; NULL: nothing that a run has to check
     PyObject *run                           # the `Blockwise` that begins here; NULL for none
 
 
@@ -41,7 +42,7 @@ cdef class Slot:
 cdef class Program:
     cdef readonly Py_ssize_t slots, count, given
     cdef readonly object outputs
-    cdef object describe
+    cdef object describe, broken
     cdef public int workers                 # threads that share a run of ufuncs which takes long; 1 at first
     cdef readonly list runs                 # of calls that are made block by block: the number of the first, and a `Blockwise`
     cdef list kept, constants               # what the pointers below refer to; slot, value and whether a run gets a copy

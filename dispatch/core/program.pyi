@@ -20,6 +20,7 @@ class Program:
         calls: Sequence[tuple[Any, ...]],
         outputs: object,
         describe: Callable[[int], str],
+        broken: Callable[[int, Any], Exception] | None = None,
     ) -> Self: ...
     def __call__(self, *values: Any) -> Any: ...
     workers: int

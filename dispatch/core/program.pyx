@@ -174,22 +174,25 @@ cdef class Program:
         Slot and value of each constant, and whether a run gets a copy of it.
     calls : sequence of tuple
         Each is looked up once, in order, so that they may be made when they are asked for.
-        `(op, args, out, layouts, result, written, dying, plain)`: an operator as layers call it, or None for an item; its
-        arguments, slots among them, or the slot and the number of the item; the slot of the result, or -1; of a plain form
-        that is a ufunc, the layouts that are planned for its arguments and for the result, and which of the arguments may
-        take the result; which slots die; the plain form, `(kernel, function, args, names, dtypes)`, or None.
+        `(op, args, out, layouts, result, written, dying, plain, promised)`: an operator as layers call it, or None for an
+        item; its arguments, slots among them, or the slot and the number of the item; the slot of the result, or -1; of a
+        plain form that is a ufunc, the layouts that are planned for its arguments and for the result, and which of the
+        arguments may take the result; which slots die; the plain form, `(kernel, function, args, names, dtypes)`, or None;
+        what a fake rule has promised of the result, as `keeps` takes it.
     outputs : object
         A container with slots.
     describe : callable
         Gives the note on an exception, of the number of the call that raised.
+    broken : callable, optional
+        Gives the exception of a call whose result is not what is promised, of its number and the result.
     """
 
     def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, calls not None, outputs,
-                  describe not None):
+                  describe not None, broken=None):
         cdef Py_ssize_t i
         cdef set filled = set(range(len(inputs)))       # the slots that hold a value while the program runs, call by call
         self.kept, self.workers = [], 1
-        self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
+        self.slots, self.given, self.outputs, self.describe, self.broken = slots, len(inputs), outputs, describe, broken
         if self.given > slots:
             raise ValueError(f"{self.given} inputs have no place in {slots} slots.")
         self.constants = [(self.fill(slot, filled), value, bool(copied)) for slot, value, copied in constants]
@@ -197,8 +200,11 @@ cdef class Program:
         self.calls = <Call *>self.memory(len(calls) * sizeof(Call))
         runs = Runs()
         for i in range(len(calls)):
-            op, args, out, layouts, result, written, dying, plain = calls[i]
+            op, args, out, layouts, result, written, dying, plain, promised = calls[i]
             runs.take(self.take(&self.calls[i], op, args, out, layouts, result, written, dying, plain, filled))
+            walk(promised, check_filled, <void *>filled)
+            self.kept.append(promised)
+            self.calls[i].promised = <PyObject *>promised if promised is not None else NULL
         runs.end()
         self.runs = runs.found
         for first, run in self.runs:
@@ -410,6 +416,10 @@ cdef class Program:
                 result = subscripted(call, slots) if plainly and call.plain.subscripts else NULL
                 if result == NULL:
                     result = one_call(call, slots, plainly)
+            if call.promised != NULL and not keeps(<object>result, <object>call.promised, slots):
+                given = <object>result
+                release(result)
+                raise self.broken(i, given)
             let_go(call, slots)
             if call.out >= 0:
                 slots[call.out] = result
@@ -445,6 +455,24 @@ cdef class Program:
 
     def __repr__(self):
         return f"Program(calls={self.count}, inputs={self.given})"
+
+
+cdef bint keeps(object x, object promised, PyObject **slots) except -1:
+    """Whether a result is what a fake rule has promised: dtype and shape of an array, with a slot for a size that is an input
+    and None for one that data decide; a list of these for a container; None for what is not looked at, as layers' values are.
+    """
+    if promised is None or not (type(promised) is list or is_exact(<PyObject *>x) or is_number(<PyObject *>x)):
+        return True
+    if type(promised) is list:
+        items = items_of(x)
+        return (items is not None and len(items) == len(promised)
+                and all([keeps(item, of_item, slots) for item, of_item in zip(items, promised)]))
+    dtype, shape = promised
+    # in any byte order: np.empty_like, the rule most write, keeps a foreign one, which no kernel gives back
+    if x.dtype is not dtype and x.dtype.newbyteorder("=") != dtype.newbyteorder("=") or x.ndim != len(shape):
+        return False
+    sizes = [value_of(n, slots) for n in shape]
+    return all([n is None or n == given for n, given in zip(sizes, x.shape)])
 
 
 cdef object held_or_like(Arguments *given, Py_ssize_t i, PyObject **slots, Blockwise run):

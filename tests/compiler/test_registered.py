@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch.errors import TracingError
+from dispatch.errors import FakeTensorError, TracingError
 from dispatch.library import Library, register_autograd
 
 x = np.arange(1.0, 4.0)
@@ -518,3 +518,59 @@ def test_captured_as_a_constant_compares_no_rule():
     assert g(x)[0] == 2.0
     held[0] = 3.0
     assert g(x)[0] == 2.0
+
+
+LIES = {  # a kernel, a fake rule, and a use of what the rule says
+    "a size": (lambda a: np.concatenate([a, a]), np.empty_like, lambda y: y.shape[0]),
+    "the rank": (lambda a: a[None] + 1, np.empty_like, lambda y: y.ndim),
+    "the dtype": (lambda a: a.astype("f4"), np.empty_like, lambda y: 1 if y.dtype == float else 2),
+    "the dtype of a number": (lambda a: np.float32(a.sum()), lambda a: np.empty((), a.dtype), lambda y: 1 if y.dtype == float else 2),
+    "an item": (lambda a: [a + 1, a[:1] + 1], lambda a: [np.empty_like(a)] * 2, lambda y: y[1].shape[0]),
+    "how many items": (lambda a: [a + 1], lambda a: [np.empty_like(a)] * 2, len),
+    "a size that is unused": (lambda a: a[:2] + 1, np.empty_like, lambda y: 1),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("lie", LIES)
+def test_a_kernel_that_returns_something_else_than_its_fake_rule_says_is_told(lie, dynamic):
+    kernel, rule, used = LIES[lie]
+    schema = "(Tensor a) -> Tensor[]" if "item" in lie else "(Tensor a) -> Tensor"
+    op = dispatch.custom_op(f"registered::lie{next(numbers)}", kernel, mutates_args=(), schema=schema)
+    op.register_fake(rule)
+    run = dispatch.compile(lambda a: a * used(op(a)), dynamic=dynamic)
+    said = rf"^{op.name}: its fake rule says .*, and the kernel returned .*\. The program was made .* dispatch\.library\.opcheck shows where it differs"
+    with pytest.raises(FakeTensorError, match=said) as caught:
+        run(x)
+    assert any(note.startswith("in node ") and "test_registered.py" in note for note in caught.value.__notes__)
+    with pytest.raises(FakeTensorError, match=said):
+        run(np.arange(5.0))
+    report = dispatch.library.opcheck(op, (x,), raise_exception=False, test_utils="test_faketensor", isolate=False)
+    assert report.failures
+
+
+def nonzero(a):
+    return np.flatnonzero(a)
+
+
+def of_nonzero(a):
+    return np.empty_like(a, shape=(dispatch.library.get_ctx().new_dynamic_size(),), dtype=np.intp)
+
+
+TRUTHS = {  # kernels and rules that agree where it matters
+    "a foreign byte order": (lambda a: a.astype(float) + 1, np.empty_like, x.astype(">f8")),
+    "another order of strides": (lambda a: np.asfortranarray(a + 1), np.empty_like, np.ones((2, 3))),
+    "a number": (lambda a: a.sum(), lambda a: np.empty((), a.dtype), x),
+    "a size that data decide": (nonzero, of_nonzero, x),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_a_rule_that_is_true_of_shape_and_dtype_is_enough(truth, dynamic):
+    kernel, rule, a = TRUTHS[truth]
+    op = dispatch.custom_op(f"registered::truth{next(numbers)}", kernel, mutates_args=(), schema="(Tensor a) -> Tensor")
+    op.register_fake(rule)
+    run = dispatch.compile(lambda a: op(a) + 1, dynamic=dynamic, fullgraph=True)
+    for given in (a, a, a[:-1]):
+        assert np.array_equal(run(given), kernel(given) + 1)

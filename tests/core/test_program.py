@@ -310,7 +310,7 @@ def test_many_slots_and_many_arguments_need_no_stack():
 
 def test_what_cannot_be_a_slot_is_refused():
     with pytest.raises(TypeError):
-        Program(1, (None,), [], [(np.sin, (Slot(0),), -1, [], None, [], [], None)], Slot(0), str)
+        Program(1, (None,), [], [(np.sin, (Slot(0),), -1, [], None, [], [], None, None)], Slot(0), str)
 
 
 def test_what_it_shows():

@@ -8,6 +8,7 @@ import pytest
 import dispatch
 from dispatch import make_fx, ops
 from dispatch.compiler import program
+from dispatch.errors import FakeTensorError
 from dispatch.graph import PlainCall, register_plain_call
 from dispatch.graph.plain_calls import INFIX, plain_call
 from dispatch.library import Library
@@ -47,8 +48,9 @@ def counted(calls, run, *args):
 def test_a_plain_form_runs_of_plain_arrays_of_the_planned_dtype(calls):
     run = program(make_fx(calls[0], "fake")(np.ones(3)))
     assert counted(calls, run, np.ones(3))[1] == (0, 1)
-    assert counted(calls, run, np.ones(3, np.float32))[1] == (1, 0)
-    assert counted(calls, run, np.ones(4))[1] == (1, 0)
+    with pytest.raises(FakeTensorError, match=r"says float64\[3\], and the kernel returned float32\[3\]"):
+        run(np.ones(3, np.float32))  # the operator's own kernel ran
+    assert counted(calls, run, np.ones(6)[::2])[1] == (1, 0)
     assert counted(calls, run, dispatch.tensor(np.ones(3), requires_grad=True))[1] == (1, 0)
     with dispatch.log_calls():
         assert counted(calls, run, np.ones(3))[1] == (1, 0)
@@ -112,7 +114,8 @@ def test_a_plain_form_takes_numbers_of_the_planned_dtype(calls):
     run = program(make_fx(lambda x: calls[0](np.sum(x)), "fake")(np.ones(3)))
     out, counts = counted(calls, run, np.ones(3))
     assert (out, counts) == (6.0, (0, 1))
-    assert counted(calls, run, np.ones(3, np.float32))[1] == (1, 0)
+    with pytest.raises(FakeTensorError, match=r"says float64\[\], and the kernel returned float32\[\]"):
+        run(np.ones(3, np.float32))
 
 
 def test_numbers_in_a_container_are_built_of_too():
