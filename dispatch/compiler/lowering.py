@@ -47,7 +47,8 @@ def program(graph: Graph) -> Program:
         given = mapped(lambda x: Metadata(x.shape, x.dtype, (), "cpu") if isinstance(x, arrays) else x, found)
         return FakeTensorError(
             f"{'' if op is None else op.name}: its fake rule says {brief(value)}, and the kernel returned {brief(given)}. The "
-            "program was made with what the rule says. Mend the rule; dispatch.library.opcheck shows where it differs from the kernel."
+            "program was made with what the rule says. Mend the rule; dispatch.library.opcheck shows where it differs from the "
+            "kernel."
         )
 
     first, wanted = len(lowering.slots), set(nodes_in(graph.outputs))
