@@ -11,14 +11,14 @@ from ..core.pytree import mapped
 from ..core.wrong_calls import clear, may_take
 from ..layers.trace import TRACE
 from ..operators.registry import ops
-from .carries import Given, filled, in_order, same_structure
+from .carries import Given, filled, owned, same_structure
 from .tracing import Function, trace
 from .words import branches_differ, condition_refused, functions_refused, is_true, layout_text, path_to, structure_text
 
 
-def ordered(out: Any) -> Any:
-    """A result of which each array is in C order, as it is where the branch is an operator."""
-    return in_order(out) if type(out) is np.ndarray or isinstance(out, np.generic) else mapped(in_order, out)
+def own(out: Any) -> Any:
+    """A result of which each array is new, as it is where the branch is an operator: who writes to it changes nothing else."""
+    return owned(out) if type(out) is np.ndarray or isinstance(out, np.generic) else mapped(owned, out)
 
 
 @partial(clear, calls={"true": "true(*operands)", "false": "false(*operands)"})
@@ -41,7 +41,7 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
     Returns
     -------
     object
-        What the branch returned.
+        What the branch returned, in arrays of its own.
 
     Raises
     ------
@@ -63,9 +63,9 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
         raise TypeError("cond")  # of which `clear` says how the two are called
     kind = type(pred)
     if kind is bool or (kind is np.bool_ and active_mode(TRACE) is None):
-        return ordered(true(*operands) if pred else false(*operands))
+        return own(true(*operands) if pred else false(*operands))
     if not isinstance(pred, Tensor) and active_mode(TRACE) is None:
-        return ordered(true(*operands) if is_true("cond", pred) else false(*operands))
+        return own(true(*operands) if is_true("cond", pred) else false(*operands))
     if not isinstance(pred, Tensor):
         pred = np.asarray(pred)[()]
     if pred.dtype != bool or pred.shape:

@@ -66,18 +66,13 @@ def is_plain(arrays: Sequence[Any]) -> bool:
 
 
 def returned(given: Given, carry: Any) -> Any:
-    """The carry of the last step, in C order, of which nothing is the caller's own array."""
-    return given.filled([in_order(x if is_writeable(x) else x.copy()) for x in leaves(carry) if x is not None])
+    """The carry of the last step, of which nothing is the caller's own array."""
+    return given.filled([owned(x) for x in leaves(carry) if x is not None])
 
 
-def is_writeable(x: Any) -> bool:
-    """Whether a result is no read-only view of what a loop was given."""
-    return not isinstance(x, np.ndarray) or x.flags.writeable
-
-
-def in_order(x: Any) -> Any:
-    """An array in C order, as an operator gives it: a view in another order is summed and multiplied in another order."""
-    return x.copy() if type(x) is np.ndarray and not x.flags.c_contiguous else x
+def owned(x: Any) -> Any:
+    """A result as an operator gives it: in C order, which sums go by, and no array that a function was given or closes over."""
+    return x.copy() if type(x) is np.ndarray or isinstance(x, Tensor) else x
 
 
 def check_carry(who: str, given: Given, outputs: Sequence[Any], like: Any) -> None:

@@ -319,6 +319,34 @@ def test_nothing_that_comes_out_is_what_went_in():
     assert not np.shares_memory(graph(X, table)[0], X)
 
 
+KEPT = np.ones(3)
+SHOWN = {  # loops and branches that give what they are given, or what they close over
+    "cond, an operand": lambda x: dispatch.cond(np.sum(x) > 0, lambda a: a, lambda a: a * 2, x),
+    "cond, a view of an operand": lambda x: dispatch.cond(np.sum(x) > 0, lambda a: a[:2], lambda a: a[1:], x),
+    "cond by a bool, an operand": lambda x: dispatch.cond(True, lambda a: a, lambda a: a * 2, x),
+    "cond, closed over": lambda x: dispatch.cond(np.sum(x) > 0, lambda: KEPT, lambda: KEPT * 2),
+    "cond by a bool, closed over": lambda x: dispatch.cond(True, lambda: KEPT, lambda: KEPT * 2),
+    "scan, closed over": lambda x: dispatch.scan(lambda c, v: (KEPT, v), x, x)[0],
+    "fori_loop, closed over": lambda x: dispatch.fori_loop(0, 2, lambda i, c: KEPT, x),
+    "while_loop, closed over": lambda x: dispatch.while_loop(lambda c: c[0] > 1.5, lambda c: KEPT, x),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_write_to_what_comes_out_changes_nothing_else_compiled_or_not(name):
+    def f(x):
+        out = SHOWN[name](x)
+        out += 1.0
+        return x * 1.0
+
+    compiled = dispatch.compile(f, fullgraph=True)
+    for run in (f, compiled, compiled):
+        x = np.array([2.0, 3.0, 4.0])
+        np.testing.assert_array_equal(run(x), [2.0, 3.0, 4.0])
+        np.testing.assert_array_equal(x, [2.0, 3.0, 4.0])
+        np.testing.assert_array_equal(KEPT, np.ones(3))
+
+
 def test_a_loop_of_no_steps_gives_what_went_in():
     empty = np.ones((0, 2))
     carry, ys = dispatch.scan(lambda c, row: (c * 2, row[0] * c), X, empty)
