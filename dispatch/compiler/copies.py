@@ -31,6 +31,7 @@ from ..layers.trace import TracedNumber
 from ..layers.trace.layer import makers, unasked
 from ..layers.trace.number import plain
 from ..operators.registry import ops
+from ..symbolic import SymBool, SymInt
 from .conditions import EMPTY
 from .copied_functions import CopiedCachedProperty, CopiedFunction, CopiedMethod, CopiedModule, CopiedProperty
 from .error_states import TracedErrstate
@@ -52,7 +53,8 @@ from .stores import Place, stored
 from .trusted import DEFAULT_RNG, REFUSED_BUILTINS, is_listed_class, is_listed_function, is_listed_module, is_opaque, is_plain
 
 IMPORT = vars(builtins)["__import__"]
-STANDING: dict[type, type] = {
+NUMBERS: dict[type, type] = {TracedNumber: float, SymInt: int, SymBool: bool}
+STANDING: dict[type, type] = NUMBERS | {
     CopiedFunction: types.FunctionType, CopiedMethod: types.MethodType, CopiedModule: types.ModuleType,
     CopiedProperty: property, CopiedCachedProperty: functools.cached_property,
 }  # fmt: skip
@@ -659,8 +661,6 @@ class Copies:
             if not x.shape:
                 raise TracingError("the class of a traced value without axes was asked for, which may be an array or a number.")
             return np.ndarray
-        if type(x) is TracedNumber:
-            return float
         if type(x) in STANDING:
             return STANDING[type(x)]
         if type(x) in self._metaclasses.values():
@@ -677,12 +677,14 @@ class Copies:
 
     def _isinstance(self, x: Any, classes: Any) -> bool:
         classes = self._classes(classes)
-        if isinstance(x, (Tensor, TracedNumber)):
-            if isinstance(x, Tensor) and not x.shape:
+        if isinstance(x, Tensor):
+            if not x.shape:
                 is_array, is_number = isinstance(np.empty(0), classes), isinstance(x.dtype.type(), classes)
                 if is_array == is_number:
                     return is_array
             x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+        elif type(x) in NUMBERS:
+            x = NUMBERS[type(x)]()
         elif type(x) is TracedGenerator:
             return issubclass(np.random.Generator, classes)
         elif type(x) is CopiedMethod:

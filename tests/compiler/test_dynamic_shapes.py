@@ -248,3 +248,16 @@ def test_a_write_to_a_view_that_is_read_only_raises_as_numpys(name, dynamic):
             np.testing.assert_array_equal(x, np.linspace(1, 2, n))
     with pytest.raises((ValueError, dispatch.errors.ArgumentError), match="read-only"):
         make_fx(dispatch.functionalize(f), "symbolic" if dynamic else "fake")(x)(x)
+
+
+def test_the_class_of_a_size_is_what_it_is_of_a_number():
+    def asked(x):
+        n, long = x.shape[0], x.shape[0] > 4
+        of = [type(n), type(x.size), type(long)]
+        return x * sum([cls in (int, bool) for cls in of]), x + isinstance(n, int) + isinstance(long, bool) * 2, x * isinstance(n, float)
+
+    compiled = dispatch.compile(asked, dynamic=True, fullgraph=True)
+    for n in (2, 3, 5, 6, 7):
+        for found, expected in zip(compiled(np.ones(n)), asked(np.ones(n)), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert len(compiled.entries) == 2  # n > 4 is a guard
