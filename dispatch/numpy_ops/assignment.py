@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..core import Tensor, note_request
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, clone
-from ..operators.views import ARRAY, is_number
+from ..operators.views import ARRAY, base_of, is_number, overlap
 from . import cumulative, indexing, pointwise, shape
 from .index_parsing import AS_IT_STANDS, as_array
 from .item_assignment import setitem_
@@ -206,6 +206,24 @@ def check_memory(spelling: str, x: Tensor) -> None:
         raise TypeError(f"{spelling} would write to a number of dtype {x.dtype}, which is no array. Write to np.array(x).")
 
 
+def check_apart(x: Any, y: Any, asked: str, instead: str) -> None:
+    """Raise where y shares memory with x, for a write that NumPy does one element after the other."""
+    if len(getattr(y, "shape", ())) and (overlap(x, y) or _of_one_family(x, y)):
+        raise UnsupportedError(
+            f"{asked}, where y shares memory with x: NumPy reads of y what it has just written to x, one element after the other. "
+            f"Write {instead} for the values that y has before."
+        )
+
+
+def _of_one_family(x: Any, y: Any) -> bool:
+    """Whether two values are views of one, also where they have no data."""
+    while isinstance(x, Tensor) and isinstance(y, Tensor):
+        if base_of(x) is base_of(y):
+            return True
+        x, y = x.value, y.value
+    return False
+
+
 def _flat(value: Any) -> Any:
     """Return the values to write as a flat array."""
     return shape.reshape(value, (-1,)) if isinstance(value, Tensor) else np.ravel(value)
@@ -231,6 +249,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Run `np.place`: the values go to the elements where the mask holds, one after the other; too few are repeated."""
     check_target("np.place", arr)
+    if getattr(vals, "dtype", None) == arr.dtype:  # else NumPy casts them, to memory of their own
+        check_apart(arr, vals, "np.place(x, mask, y)", "np.place(x, mask, y.copy())")
     mask, values = _over(np.place, arr, mask, vals)
     n = values.shape[0]
     if not n:

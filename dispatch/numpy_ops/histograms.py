@@ -197,6 +197,8 @@ def _batched_digitize(info: Any, in_dims: Any, x: Any, bins: Any, right: bool) -
     below = (less if right else less_equal)(bins, x)
     below = logical_or(below, isnan(x)) if getattr(x, "dtype", bins.dtype).kind == "f" else below
     found = sum(below, -1, INDEX)
+    if is_zero(n):
+        return found, 0  # of no bins all elements are before the first
     rising = less_equal(getitem(bins, (Ellipsis, 0)), getitem(bins, (Ellipsis, -1)))
     return where(rising, found, subtract(n, found)), 0
 

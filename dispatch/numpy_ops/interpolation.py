@@ -73,6 +73,11 @@ def as_double(x: Any) -> Any:
     return x if dtype == wanted else np.asarray(x, DOUBLE) if dtype is None else ops.np.astype(x, wanted)
 
 
+def as_place(x: Any) -> Any:
+    """Return points, or those of the table, as `np.interp` reads them: it casts them, and of complex numbers that takes the real part."""
+    return as_double(ops.np.real(x) if getattr(x, "dtype", DOUBLE).kind == "c" else x)
+
+
 def at(table: Any, place: Any) -> Any:
     """Return the elements of a table, or of the table of each item, at some places."""
     if len(table.shape) == 1 or not len(getattr(place, "shape", ())) or len(place.shape) < len(table.shape):
@@ -166,8 +171,11 @@ def _batched_interp(info: Any, in_dims: Any, x: Any, xp: Any, fp: Any, left: Any
     x, xp, fp, left, right = [
         a if dim is None else in_front(a, dim) for a, dim in zip((x, xp, fp, left, right), in_dims, strict=True)
     ]
+    if "c" in [a.dtype.kind for a in (x, xp) if hasattr(a, "dtype")]:  # NumPy casts a number, and no array
+        points, table = [np.zeros((1,) * (np.ndim(a) - (dim is not None)), getattr(a, "dtype", float)) for a, dim in zip((x, xp), in_dims, strict=False)]
+        np.interp(points[()], table, np.zeros(1))  # raises NumPy's own error
     batch, shape = (info.batch_size,), tuple(getattr(x, "shape", ()))[0 if in_dims[0] is None else 1 :]
-    xp, fp, x = as_double(xp), as_double(fp), as_double(x)
+    xp, fp, x = as_place(xp), as_double(fp), as_place(x)
     if in_dims[0] is None and in_dims[1] is None:
         points = reshape(x, (-1,))
     else:
@@ -227,7 +235,7 @@ def numpy_interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, 
     if period is None:
         return without_period(x, xp, fp, left, right)
     x, xp, fp = [as_item(as_value(a)) for a in (x, xp, fp)]
-    x, xp, fp = [as_double(a if a.dtype.kind != "c" or a is fp else ops.np.real(a)) for a in (x, xp, fp)]  # NumPy casts them
+    x, xp, fp = as_place(x), as_place(xp), as_double(fp)
     if not _fits(xp, fp):
         table: Any = [np.zeros(guesses(a.shape)) for a in (xp, fp)]
         np.interp(np.zeros(1), table[0], table[1], period=1.0)  # raises NumPy's own error

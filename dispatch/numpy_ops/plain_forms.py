@@ -67,7 +67,7 @@ def method(name: str) -> Callable[..., PlainCall]:
 
 
 def shortened(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return arguments without those at the end that are None."""
+    """Return arguments without those at the end that are None, as it has to be the default of each."""
     count = len(args)
     while args[count - 1] is None:
         count -= 1
@@ -291,6 +291,10 @@ def _gradients(out: Any, x: Any, steps: Any, axes: Any, edge_order: int) -> Plai
     return PlainCall(GRADIENT, (x, *given, *named.values()), tuple(named))
 
 
+def _argsort(out: Any, x: Any, axis: Any, kind: Any) -> PlainCall:
+    return PlainCall(METHODS["argsort"], (x, axis) if kind is None else (x, axis, kind))  # an axis of None is not the default
+
+
 def _trapezoid(out: Any, y: Any, x: Any, dx: Any, axis: int) -> PlainCall | None:
     return NUMPYS_TRAPEZOID(out, y, x, 1.0 if dx is None else dx, axis)
 
@@ -311,13 +315,13 @@ def _count_nonzero(out: Any, x: Any, axis: Any, keepdims: bool) -> PlainCall | N
 
 
 OF_ARRAYS: dict[str, Rule] = {
-    **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero", "argsort", "argpartition")},
+    **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero", "argpartition")},
     **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "roll", "diff", "bincount", "unravel_index")},
     **{name: without_keepdims(getattr(np, name)) for name in ("average", "ptp", "median", "nanmax", "nanmin", "nansum", "nanmean")},
     **{name: own(getattr(np, name), "a axis keepdims") for name in ("nanargmax", "nanargmin", "nanmedian")},
     **{name: own(getattr(np, name), "a axis dtype ddof keepdims") for name in ("nanvar", "nanstd")},
     **{name: own(getattr(np, name), "a v mode") for name in ("convolve", "correlate")},
-    "trapezoid": _trapezoid, "delete": own(np.delete, "arr obj axis"), "insert": own(np.insert, "arr obj values axis"), "resize": own(np.resize, "a new_shape"),
+    "argsort": _argsort, "trapezoid": _trapezoid, "delete": own(np.delete, "arr obj axis"), "insert": own(np.insert, "arr obj values axis"), "resize": own(np.resize, "a new_shape"),
     **{name: own(getattr(np, name), f"{of} bins range weights density") for name, of in (("histogram", "a"), ("histogram2d", "x y"))}, "linalg_solved": own(np.linalg.lstsq, "a b rcond"),
     "histogram_bin_edges": own(np.histogram_bin_edges, "a bins range"),
     "digitize": own(np.digitize, "x bins right"), "linalg_eigvalsh": own(np.linalg.eigvalsh, "a UPLO"),

@@ -14,6 +14,7 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, stack
+from ..symbolic import is_zero
 from . import creation, numpy_functions
 from .data_dependent import distinct
 from .families import aligned, composite, in_front, row
@@ -112,7 +113,8 @@ def numpys_polymul(a1: Any, a2: Any) -> Any:
     (a1, a2), true = as_polynomial("np.polymul", a1, a2)
     if max(len(a1.shape), len(a2.shape)) > 1:
         np.polymul(np.zeros((1, 1)), 1.0)  # raises NumPy's own error
-    return made(settle(polymul(atleast_1d(a1), atleast_1d(a2))), true)
+    a1, a2 = [creation.zeros((1,), x.dtype) if is_zero(x.shape[0]) else x for x in map(atleast_1d, (a1, a2))]  # of no coefficients NumPy makes a 0
+    return made(settle(polymul(a1, a2)), true)
 
 
 # -- quotients -------------------------------------------------------------------------------------------------------------------

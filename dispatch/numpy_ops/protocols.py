@@ -23,10 +23,10 @@ from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, ConversionError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from ..operators.views import base_of, is_number, overlap
+from ..operators.views import is_number
 from . import array_methods, flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .array_attributes import instead
-from .assignment import augmented, check_matmul_in_place, fill, put, setitem
+from .assignment import augmented, check_apart, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
 from .infix import array_function, array_ufunc, infix, is_operand, method, power, subscript, unary
 from .linalg import matmul
@@ -188,15 +188,6 @@ def _nonzero(self: Tensor) -> Any:
     return FUNCTIONS[np.nonzero](self)
 
 
-def _of_one_family(x: Any, y: Any) -> bool:
-    """Whether two values are views of one, also where they have no data."""
-    while isinstance(x, Tensor) and isinstance(y, Tensor):
-        if base_of(x) is base_of(y):
-            return True
-        x, y = x.value, y.value
-    return False
-
-
 class Flat:
     """`x.flat`: the elements in C order, one number each."""
 
@@ -210,11 +201,7 @@ class Flat:
         return shape.copy(found) if isinstance(index, slice) and index.step not in (None, 1) else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if len(getattr(value, "shape", ())) and (overlap(self._of, value) or _of_one_family(self._of, value)):
-            raise UnsupportedError(
-                f"x.flat[{index}] = y, where y shares memory with x: NumPy reads of y what it has just written to x, one element after the "
-                f"other. Write x.flat[{index}] = y.copy() for the values that y has before."
-            )
+        check_apart(self._of, value, f"x.flat[{index}] = y", f"x.flat[{index}] = y.copy()")
         put(self._of, np.arange(self._of.size)[index], value)
 
     def __len__(self) -> int:

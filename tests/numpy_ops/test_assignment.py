@@ -561,6 +561,25 @@ def test_copyto_casts_a_number_as_numpy_does(number: Any, dtype: str) -> None:
         assert np.array_equal(found, expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("y", [lambda x: x, lambda x: x[:3], lambda x: x.astype("f4"), lambda x: x.copy(), lambda x: x[1]], ids=["itself", "a view", "cast", "copied", "a number"])
+def test_place_of_what_it_overlaps_is_refused_and_of_a_copy_is_numpys(y: Callable[[Any], Any]) -> None:
+    """Of [0, 1, 2, 3] placed behind its own first element NumPy makes zeros alone: it reads what it has just written."""
+
+    def f(x: Any) -> Any:
+        np.place(x, np.arange(4) > 0, y(x))
+        return x
+
+    x = np.arange(4.0)
+    expected = f(x.copy())
+    ways = (dispatch.functionalize(f), lambda x: dispatch.make_fx(f)(x.copy())(x), lambda x: dispatch.vjp(lambda x: f(x * 1), x)[0])
+    for way in ways:
+        if np.shares_memory(x, y(x)):
+            with pytest.raises(UnsupportedError, match=r"^np\.place\(x, mask, y\), where y shares memory with x: NumPy reads of y what it has just written to x, .* Write np\.place\(x, mask, y\.copy\(\)\)"):
+                way(x.copy())
+        else:
+            np.testing.assert_array_equal(way(x.copy()), expected)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f2", "i1", "u8", "?", "c8"])
 @pytest.mark.parametrize("values", [[1, 2], [2.5], 3.5, np.float16(3.5), np.array([3], "i1"), np.array([2.5, 1.0], "f2"), [True], 1j, 300], ids=str)
 def test_place_and_putmask_read_lists_and_numbers_and_cast_arrays_as_numpy_does(values: Any, dtype: str) -> None:

@@ -4,6 +4,7 @@ A function is held to its laws by a line in CALLS: it gives NumPy's bits under t
 both ways and to second order, a batch along each axis is the loop over it, a fake has the shape, and a trace gives what it gives.
 """
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -343,3 +344,32 @@ def test_parts_of_a_batch_lie_in_memory_as_the_parts_of_its_items(dtype: Any, st
         found: list[bool] = []
         dispatch.vmap(lambda x, part=part, found=found: found.append(part(x).flags.f_contiguous) or x)(batch)
         assert found == [part(batch[0]).flags.f_contiguous]
+
+
+@pytest.mark.parametrize("bins", [np.zeros((2, 0)), np.array([[0.0, 1.0], [2.0, 0.5]])])
+@pytest.mark.parametrize("right", [False, True])
+def test_bins_of_a_batch_may_be_none(bins: Any, right: bool) -> None:
+    x = np.array([[0.5, -1.0, 2.0], [0.5, 3.0, 1.0]])
+    found = vmap(lambda x, bins: np.digitize(x, bins, right))(x, bins)
+    np.testing.assert_array_equal(found, [np.digitize(p, b, right) for p, b in zip(x, bins, strict=True)])
+
+
+def test_complex_points_beside_a_batch_of_tables_are_read_as_numpy_reads_them() -> None:
+    """It casts a number to its real part, with a warning or without, and raises for an array."""
+    table = np.array([[0.0, 1.0], [0.0, 2.0]])
+    with warnings.catch_warnings(action="ignore"):
+        for x in (np.complex64(0.5 + 1j), np.complex128(1.5)):
+            np.testing.assert_array_equal(vmap(lambda t, x=x: np.interp(x, t, t))(table), [np.interp(x, t, t) for t in table], strict=True)
+    for args in ((np.array([0.5j]), table, table), (0.5, table * 1j, table)):
+        with pytest.raises(TypeError, match="Cannot cast array data from dtype"):
+            np.interp(args[0], args[1][0], args[2][0])
+        with pytest.raises(TypeError, match="Cannot cast array data from dtype"):
+            vmap(np.interp, in_dims=(None, 0, 0))(*args)
+
+
+@pytest.mark.parametrize("f", [lambda x: functools.reduce(np.add, x[x > 0]), lambda x: np.roots(np.unique(x)), lambda x: list(x[x > 0])], ids=["reduce", "roots", "list"])
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+def test_items_of_a_size_that_data_decide_are_refused_in_our_words(f: Function, mode: Any) -> None:
+    """functools.reduce, and NumPy where it looks for arguments, raise a TypeError of their own for one that iter(x) raises."""
+    with pytest.raises(DataDependentError, match=r"the number that the size u0 is was asked for .*and u0 depends on data"):
+        make_fx(f, mode)(np.array([1.0, -2.0, 3.0]))

@@ -61,7 +61,9 @@ def test_a_row_replayed_is_its_kernel(name):
     op, plain = getattr(ops.np, name), 0
     for kind in ("f8", "f4", "i8", "c16"):
         listed = [(np.arange(6.0).reshape(2, 3), (slice(None), 1), 2.0, [])] if name == "setitem_" else cases(op, maker(kind))
-        for case in listed:
+        axis = next((i for i, a in enumerate(op.schema.arguments) if a.name == "axis" and str(a.type) == "int?"), None)
+        flat = [] if axis is None else [(*case[:axis], None) for case in listed[:3] if len(case) >= axis]
+        for case in (*listed, *flat):
             for layout in LAYOUTS.values() if kind == "f8" else [LAYOUTS["C"]]:
                 args = mapped(lambda x, layout=layout: layout(x.copy()) if isinstance(x, np.ndarray) else x, case)
                 given = [x for x in leaves(args) if isinstance(x, np.ndarray)]

@@ -55,3 +55,14 @@ def test_polynomials_of_several_axes_are_not_divided(axes: tuple[int, int]) -> N
     for way in (dispatch.functionalize(np.polydiv), make_fx(np.polydiv, "real"), make_fx(np.polydiv, "fake")):
         with pytest.raises(UnsupportedError, match=said):
             way(u, v)
+
+
+@pytest.mark.parametrize("shapes", [(0, 3), (3, 0), (0, 0)])
+def test_of_no_coefficients_a_product_is_that_of_zero(shapes: tuple[int, int]) -> None:
+    x, y = (np.arange(1.0, n + 1) for n in shapes)
+    expected = np.polymul(x, y)
+    for found in (make_fx(np.polymul, "fake")(x, y)(x, y), dispatch.jvp(np.polymul, (x, y), (x, y))[0], *dispatch.vmap(np.polymul)(np.stack([x, x]), np.stack([y, y]))):
+        np.testing.assert_array_equal(found, expected)
+    by_x, by_y = dispatch.grad(lambda x, y: np.sum(np.polymul(x, y)), argnums=(0, 1))(x, y)
+    np.testing.assert_array_equal(by_x, np.zeros(shapes[0]))
+    np.testing.assert_array_equal(by_y, np.zeros(shapes[1]))
