@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import device_of
 from ..core.pytree import items_of
 from ..core.wrong_attributes import Fields
 from .backends.lookup import pieces_of
@@ -78,7 +79,7 @@ def _opened(shape: "re.Match[str]") -> str:
 def _phrase(x: Any) -> str:
     if type(x) is float:
         return "a float"
-    if hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type):
+    if device_of(x) is not None:
         return f"{x.dtype}{list(x.shape)}" + ("" if type(x) is np.ndarray else f" ({type(x).__name__})")
     if (items := items_of(x)) is None:
         return repr(x)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
+from ..core.array_memory import unwritable
 from ..core.lazy import LazyFunction
 from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
@@ -335,6 +336,12 @@ def _both(quotient: Function, rest: Function) -> Function:
     return divmod
 
 
+def _imag(x: Tensor) -> Any:
+    """Return `x.imag`: of a real array zeros that nobody can write to, as NumPy's are."""
+    found = shape.imag(x)
+    return found if x.dtype.kind == "c" else unwritable(found)
+
+
 _BINARY = {
     "add": pointwise.add, "sub": pointwise.subtract, "mul": pointwise.multiply, "truediv": pointwise.divide, "pow": pointwise.power,
     "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "matmul": matmul.matmul,
@@ -450,7 +457,7 @@ ON_TENSORS: dict[str, Any] = {
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, as_item(value))),
-    "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, as_item(value))),
+    "imag": property(_imag, lambda self, value: setitem(_imag(self), Ellipsis, as_item(value))),
 }
 
 for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`

@@ -465,6 +465,13 @@ def test_explain_says_guards_cache_graph_and_what_fell_back():
     assert "traced value of shape (1,)" in said
 
 
+def test_a_module_is_an_argument_as_any_object():
+    f = dispatch.compile(lambda x, of: of.exp(x), fullgraph=True)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(np.ones(2), np), np.exp(np.ones(2)))
+    assert "calls of float64[2], <module 'numpy'" in str(f.explain())
+
+
 def test_backends_have_names():
     with pytest.raises(DefinitionError, match=r"^there is no backend 'reply'\. Backends: .*replay.* Did you mean 'replay'\?$"):
         dispatch.compile(np.sin, backend="reply")

@@ -220,6 +220,7 @@ READ_ONLY = {
     "windows of an argument": lambda x: WINDOWS(x, 2),
     "diagonal": lambda x: np.diagonal(np.outer(x, x)),
     "a row of windows": lambda x: WINDOWS(x * 2, 2)[1],
+    "imag of real numbers": lambda x: (x * 2).imag,
 }
 
 

@@ -93,7 +93,8 @@ def test_what_is_said_of_a_write_to_a_gradient():
     ]
     with pytest.raises(ArgumentError) as caught:
         dispatch.vmap(dispatch.vjp(op, ONE)[1])(np.ones((2, 3)))
-    assert "that is read-only: the gradient that a backward is given others hold too. Write to a copy, g.copy()." in str(caught.value)
+    said = "that is read-only: the gradient that a backward is given others hold too, and x.imag of real numbers is nowhere."
+    assert f"{said} Write to a copy, g.copy()." in str(caught.value)
 
 
 def test_each_of_several_outputs_comes_with_a_gradient_that_cannot_be_written_to():
