@@ -131,8 +131,8 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     if argument.is_write and isinstance(value, Tensor) and value.read_only:
         return ArgumentError(
             f"{definition.name}: argument {argument.name!r} is written to, and was given {describe_value(value)} that is "
-            "read-only: the gradient that a backward is given others hold too, and x.imag of real numbers is nowhere. Write to a "
-            "copy, g.copy().",
+            "read-only: the gradient that a backward is given others hold too, and x.imag of real numbers is nowhere. Write to "
+            "a copy, g.copy().",
             operator=definition.name,
             argument=argument.name,
         )
