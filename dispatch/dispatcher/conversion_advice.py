@@ -81,7 +81,7 @@ POLYNOMIAL = (
 # What layers say whose values may be of any dtype.
 OPERATORS = (
     "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for "
-    "np.array([x, y]), and so for np.full and np.r_"
+    "np.array([x, y]), and so for np.full and np.r_; np.dot(a, x) for a.dot(x) of an array"
 )
 # The same values in the brackets of an array, by the kind of their dtype: NumPy asks for an array of them, and says no more.
 INDEXED = {

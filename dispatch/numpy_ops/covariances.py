@@ -46,8 +46,12 @@ def _observed(x: Any, dtype: Any, *, rows: bool) -> Any:
     """Return observations in columns."""
     ndim = len(x.shape)
     x = reshape(x, (1,) * (2 - ndim) + tuple(x.shape)) if ndim < 2 else x
-    x = x if x.dtype == dtype else astype(x, dtype)
+    x = _in(x, dtype)
     return transpose(x) if rows else x
+
+
+def _in(x: Any, dtype: Any) -> Any:
+    return x if x.dtype == dtype else astype(x, dtype)
 
 
 def _weights(given: Any, name: str, n: Any) -> Any:
@@ -104,7 +108,7 @@ def cov(
         middle, total = average(x, 1, w, True)
         total = getitem(total, 0)
     divisor = _divisor(x, w, aweights, total, ddof)
-    x = subtract(x, expand_dims(middle, 1))
+    x = _in(subtract(x, expand_dims(middle, 1)), x.dtype)  # NumPy writes the difference into x
     other = transpose(x if w is None else multiply(x, w))
     found = dot(x, conjugate(other) if other.dtype.kind == "c" else other)
     scale = divide(1, divisor) if isinstance(divisor, (Tensor, SymInt)) else float(np.true_divide(1, divisor))

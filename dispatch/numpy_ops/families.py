@@ -47,7 +47,7 @@ from .composite_layouts import fake_laid_out, in_byte_order, with_layout
 from .infix import closed_where
 from .result_layouts import (
     as_shape,
-    axes_of,
+    axes_of_ufunc,
     check_axis,
     elementwise,
     fake_reduced,
@@ -271,8 +271,8 @@ def fake_reduction(kernel: Rule, dtype_of: Rule, *, strict: bool = False) -> Rul
             x = fake_tensor((), np.asarray(x).dtype)
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
         if strict:
-            check_axis(plain(axis), len(x.shape))
-        axes = axes_of(plain(axis), len(x.shape))
+            check_axis(axis, len(x.shape))
+        axes = axes_of_ufunc(axis, len(x.shape))
         if of_something and has_zero(tuple([x.shape[i] for i in axes])):
             kernel(np.empty(0), None, keepdims=False)  # raises NumPy's own error
         return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
@@ -286,8 +286,8 @@ def batched_reduction(op: OpOverload, *, strict: bool = False) -> Rule:
     def rule(info: Any, in_dims: tuple[Any, ...], x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
         dim = in_dims[0]
         if strict:
-            check_axis(plain(axis), len(x.shape) - 1)
-        axes = tuple([i + (i >= dim) for i in axes_of(plain(axis), len(x.shape) - 1)])
+            check_axis(axis, len(x.shape) - 1)
+        axes = tuple([i + (i >= dim) for i in axes_of_ufunc(axis, len(x.shape) - 1)])
         before = 0 if options[-1] else sum(i < dim for i in axes)
         return op(x, axes, *options[:-1], keepdims=options[-1]), dim - before
 

@@ -36,7 +36,7 @@ from .composite_layouts import item_layout
 from .data_checks import as_real
 from .linalg import einsum
 from .masked import CHOOSING
-from .result_layouts import Layout, seen
+from .result_layouts import Layout, as_shape, seen
 from .row_arguments import as_item, as_mask, as_places, as_value, call
 
 Function = Callable[..., Any]
@@ -75,8 +75,7 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
     if mask is True or mask is None or (mask is np.True_ and np.ndim(bound["x"])):  # of a number NumPy's np.True_ is a mask
         mask = NO_VALUE
-    if isinstance(initial, Tensor):
-        raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
+    initial = as_initial(op.name, initial)
     if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum, nan_reductions.nanprod):
         raise refused(op.name, "initial", None, "Leave it out.")
     if initial is None:
@@ -88,6 +87,13 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     if "mask" in options:
         options["mask"] = as_mask(mask)
     return found, bound | options
+
+
+def as_initial(spelling: str, initial: Any) -> Any:
+    """Return the number that a reduction begins with; an array without axes is one."""
+    if isinstance(initial, Tensor):
+        raise refused(spelling, "initial", initial, "Leave it out, and add it or compare it with the result.")
+    return initial[()] if isinstance(initial, np.ndarray) and not initial.ndim else initial
 
 
 # -- casts and layouts ------------------------------------------------------------------------------------------------------------
@@ -160,7 +166,7 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
     if order not in ("C", "F", "A", None):
         np.reshape(np.zeros(1), 1, order=order)  # type: ignore[call-overload] # raises NumPy's own error
     if copy is False:
-        raise refused("np.reshape", "copy", copy, "Whether there is a view hangs on strides: leave copy= out, which copies where it must.")
+        np.reshape(lying(a), guesses(as_shape(wanted)), order, copy=False)  # type: ignore[call-overload] # raises NumPy's own error where a view has no such shape
     read = read_in(a, order)
     if order == "F" or read is not a:
         sizes = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)

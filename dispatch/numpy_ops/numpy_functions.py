@@ -168,6 +168,7 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
     ours = op.arguments.names[: op.arguments.positional]
     direct = next((i for i, (name, own) in enumerate(zip(order, ours, strict=False)) if name != own), min(len(order), len(ours)))
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
+    twice = {theirs: own for theirs, own in names.items() if theirs != own and own in names}  # two names of one parameter: `correction:ddof`
 
     def other(*args: Any, **keywords: Any) -> Any:
         if len(args) <= direct and keywords.keys() <= known and not any(x is flags.NO_VALUE for x in keywords.values()):
@@ -175,6 +176,11 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
         if len(args) > len(order):
             raise ArgumentError(f"{spelling} takes {how_many(len(order), 'argument')} by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
+        for theirs, own in twice.items():
+            if theirs in keywords and (own in keywords or own in given):
+                both = {own: keywords.pop(own, given.get(own)), theirs: keywords[theirs]}
+                if not flags.is_default(both[own], _defaults(function, parameters).get(own)):
+                    function(np.zeros(3), **both)  # raises NumPy's own error
         given.update({names.get(name, name): value for name, value in keywords.items()})
         return call_row(spelling, op, given, _defaults(function, parameters))
 

@@ -17,7 +17,7 @@ from ..operators.views import ARRAY
 from ..symbolic import SymInt
 from . import numpy_functions, reduction, sorting
 from .families import attach_plain_forms, composite
-from .flags import refused
+from .flags import in_order, named_order, refused
 from .indexing import getitem, scatter_add
 from .numpy_functions import spelled
 from .plain_forms import OPTIONS
@@ -205,7 +205,9 @@ def _numpy_pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any
     if mode in ("constant", "linear_ramp"):
         kwargs = {option: as_value(value) for option, value in kwargs.items()}
         if any(isinstance(value, Tensor) for value in kwargs.values()):  # which the row's schema has no place for: its function runs
-            return _pad(as_value(array), plain(pad_width), mode, **kwargs)
+            x = as_value(array)
+            found = _pad(x, plain(pad_width), mode, **kwargs)
+            return in_order(found, "F") if named_order("A", "C", x) == "F" else found  # as NumPy lays it out
     return with_row(array, pad_width, mode, **kwargs)
 
 

@@ -308,6 +308,13 @@ def axes_of(axis: Any, ndim: int) -> Shape:
     return tuple(sorted(axes))
 
 
+def axes_of_ufunc(axis: Any, ndim: int) -> Shape:
+    """Return the axes of a ufunc's reduction, which takes no list of them."""
+    if isinstance(axis, (list, range)):
+        np.add.reduce(np.empty((0,) * ndim), axis)  # raises NumPy's own error
+    return axes_of(axis, ndim)
+
+
 def check_axis(axis: Any, ndim: int) -> None:
     """Raise NumPy's AxisError for an axis of a 0-d array, which a sum lets pass and a mean does not."""
     if axis is not None and not ndim:

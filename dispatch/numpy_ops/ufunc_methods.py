@@ -67,8 +67,7 @@ def _reduced(
     x, spelling = _checked(ufunc, op, x, "reduce"), f"{spelled(ufunc)}.reduce"
     if out is not None or (dtype is not None and ufunc in numpy_functions.REDUCTIONS):
         dtype = loop_dtype(op.name, x.dtype, dtype, getattr(out, "dtype", None))
-    if initial is None and ufunc.identity is None:
-        initial = LEFT_OUT
+    initial = LEFT_OUT if initial is None and ufunc.identity is None else flags.as_initial(spelling, initial)
     found = numpy_functions.REDUCTIONS.get(ufunc)
     if found in (statistics.all, statistics.any):
         found = None if initial is not LEFT_OUT or (dtype is not None and dtype != np.bool) else found

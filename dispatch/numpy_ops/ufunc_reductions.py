@@ -42,7 +42,7 @@ from .numpy_functions import ufunc_of_row
 from .pointwise import divide_no_nan, equal, exp, logical_not, multiply
 from .pointwise_more import exp2, isinf
 from .reduction import kept
-from .result_layouts import REMEMBERED, axes_of, elementwise, fake_reduced, plain
+from .result_layouts import REMEMBERED, axes_of_ufunc, elementwise, fake_reduced
 from .shape import concatenate, reshape
 from .sorting import argsort, take_along_axis
 
@@ -206,7 +206,7 @@ def weights(x: Any, out: Any, ufunc: str, axis: Any) -> Any:
 
 def moved_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of a reduction, and the last axes, as many."""
-    axes = axes_of(plain(axis), ndim)
+    axes = axes_of_ufunc(axis, ndim)
     return axes, tuple(range(ndim - len(axes), ndim))
 
 
@@ -232,9 +232,9 @@ def _pushed_reduction(t: Any, x: Any, out: Any, ufunc: str, axis: Any, dtype: An
 
 def _reduce(x: Any, ufunc: str, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
     f, x = ufunc_of(ufunc), np.asanyarray(x)
-    axes = axes_of(plain(axis), x.ndim)
+    axes = axes_of_ufunc(axis, x.ndim)
     if len(axes) != 1 or x.shape[axes[0]] < 3 or not forgets(ufunc, loop_dtype(ufunc, x.dtype, dtype)):
-        return f.reduce(x, plain(axis), dtype, keepdims=keepdims)
+        return f.reduce(x, axis, dtype, keepdims=keepdims)
     ahead = (slice(None),) * axes[0]
     made = f.reduce(x[(*ahead, slice(1))], axes[0], dtype, keepdims=keepdims)
     return filled(made, f.accumulate(x, axes[0], dtype)[(*ahead, slice(-1, None) if keepdims else -1)])
@@ -251,15 +251,15 @@ def filled(made: Any, found: Any) -> Any:
 def _fake_reduce(x: Any, ufunc: str, axis: Any, dtype: Any, keepdims: Any, initial: Any = LEFT_OUT) -> Any:
     if not isinstance(x, FakeTensor):
         x = fake_tensor((), np.asarray(x).dtype)
-    axes = axes_of(plain(axis), len(x.shape))
+    axes = axes_of_ufunc(axis, len(x.shape))
     small = np.ones([min(n, 1) if i in axes else 1 for i, n in enumerate(guesses(x.shape))], x.dtype)
     if 0 in small.shape or len(axes) > 1:
-        ufunc_of(ufunc).reduce(small, plain(axis), dtype, initial=initial)  # raises NumPy's own error
+        ufunc_of(ufunc).reduce(small, axis, dtype, initial=initial)  # raises NumPy's own error
     return fake_reduced(x, loop_dtype(ufunc, x.dtype, dtype), axes, keepdims)
 
 
 def _batched_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    return tuple([1 + i for i in axes_of(plain(axis), ndim)])
+    return tuple([1 + i for i in axes_of_ufunc(axis, ndim)])
 
 
 def _batched_reduce(info: Any, in_dims: Any, x: Any, ufunc: str, axis: Any, dtype: Any, keepdims: Any) -> tuple[Any, int]:
@@ -365,13 +365,13 @@ def _check_chosen(x: Any, ufunc: Any, mask: Any, initial: Any, axis: Any, dtype:
         fitting(x, mask)
     ones = np.ones((1,) * max(1, len(x.shape)), x.dtype)
     options = {} if initial is None else {"initial": initial}
-    ufunc.reduce(ones, plain(axis), dtype, where=True if mask is None else np.ones((), bool), **options)  # raises NumPy's own error
+    ufunc.reduce(ones, axis, dtype, where=True if mask is None else np.ones((), bool), **options)  # raises NumPy's own error
 
 
 def _reduce_where(x: Any, ufunc: str, mask: Any = None, initial: Any = None, axis: Any = 0, dtype: Any = None, *, keepdims: bool = False) -> Any:
     x, f = np.asanyarray(x), ufunc_of(ufunc)
     options = {name: value for name, value in (("where", mask), ("initial", initial)) if value is not None}
-    made = f.reduce(x, plain(axis), dtype, keepdims=keepdims, **options)
+    made = f.reduce(x, axis, dtype, keepdims=keepdims, **options)
     if not forgets(ufunc, loop_dtype(ufunc, x.dtype, dtype)):
         return made
     flat, chosen, _ = packed(x, None if mask is None else np.broadcast_to(mask, x.shape), axis)

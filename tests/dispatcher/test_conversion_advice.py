@@ -280,16 +280,21 @@ def test_a_module_of_numpy_that_nobody_has_imported_is_not_asked_for_a_name(monk
     assert "numpy.fft" not in sys.modules
 
 
-def test_indices_in_the_brackets_of_an_array_say_what_takes_them():
+def test_what_an_array_does_not_hand_over_says_what_takes_it():
     table, x = np.arange(12.0).reshape(4, 3), np.array([[0.5, 2.0, 1.0], [3.0, 0.25, 1.0]])
     for run, said, written in [
         (lambda x: table[np.argmax(x, axis=-1)], "dispatch.numpy.take(a, x, axis=0) for a[x] of an array", lambda x: dispatch.numpy.take(table, np.argmax(x, axis=-1), axis=0)),
         (lambda x: table[:2][x > 1], "np.where(x, a, other) for a[x] of an array", lambda x: np.where(x > 1, table[:2], 0.0)),
+        (lambda x: table.dot(x.T), "np.dot(a, x) for a.dot(x) of an array", lambda x: np.dot(table, x.T)),
     ]:
         for transform in (dispatch.vmap, lambda f: lambda xs: dispatch.eval_shape(f, xs[0]), lambda f: lambda xs: dispatch.make_fx(f)(xs[0])(xs[0])):
-            with pytest.raises((ConversionError, DataDependentError, TracingError), match=re.escape(f"np.full and np.r_; {said}.")):
+            with pytest.raises((ConversionError, DataDependentError, TracingError), match=re.escape(f"and so for np.full and np.r_; {said if 'np.dot' in said else f'np.dot(a, x) for a.dot(x) of an array; {said}'}.")):
                 transform(run)(np.stack([x, x]))
             assert transform(written)(np.stack([x, x])).shape[-2:] == written(x).shape
+    for transform in (dispatch.grad, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))[1]):
+        with pytest.raises(ConversionError, match=re.escape("np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array;")):
+            transform(lambda x: np.sum(table.dot(x.T)))(x)
+        assert np.allclose(transform(lambda x: np.sum(np.dot(table, x.T)))(x), transform(lambda x: np.sum(table @ x.T))(x))
 
 
 def test_a_line_in_scipy_or_numpy_is_the_line_that_called_them():

@@ -66,6 +66,16 @@ def test_the_values_and_layouts_are_numpys_to_the_bit(mode: str, options: Any) -
                 np.testing.assert_allclose(made, expected, rtol=1e-5)
 
 
+def test_what_pads_with_a_value_that_a_layer_follows_is_laid_out_as_numpys() -> None:
+    for order in "CF":
+        x, first = np.asarray(X, order=order), np.array(0.5)
+        expected = np.pad(x, 1, constant_values=first)
+        taped = np.pad(dispatch.tensor(x, requires_grad=True), 1, constant_values=dispatch.tensor(first, requires_grad=True))
+        faked = dispatch.eval_shape(lambda x, first: np.pad(x, 1, constant_values=first), x, first)
+        assert taped.strides == faked.strides == expected.strides
+        assert taped.detach().tobytes() == expected.tobytes()
+
+
 def test_what_is_empty_may_hold_anything_around_the_array() -> None:
     found = dispatch.grad(lambda x: np.sum(np.pad(x, 1, "empty")[1:-1, 1:-1] ** 2))(X)
     np.testing.assert_array_equal(found, 2 * X)

@@ -8,9 +8,10 @@ from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
 
 ARRAY = (
-    "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; dispatch.numpy.random "
-    "for draws of a Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; "
-    "to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+    "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
+    "np.dot(a, x) for a.dot(x) of an array; dispatch.numpy.random for draws of a Generator; an operator, "
+    "dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it into an array, "
+    "make that of such a value: np.zeros_like(x, shape=...)."
 )
 
 

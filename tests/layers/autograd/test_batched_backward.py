@@ -219,7 +219,7 @@ def test_a_batch_of_cotangents_for_plain_code():
         f"{op.name}: {WHAT}for batches of cotangents register it with batched=True; for second "
         "derivatives make what it calls an operator with a derivative. The code met this: a NumPy array was asked of a "
         "BatchedTensor of shape (3,) and dtype float64, which would take it out of its transform. Call an operator on it, or a "
-        "NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full and np.r_. "
+        "NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full and np.r_; np.dot(a, x) for a.dot(x) of an array. "
         "Make an operator of other code by dispatch.custom_op."
     )
     for batched in (False, True):

@@ -120,7 +120,7 @@ def test_one_is_not_written_into_an_array_in_silence():
 def test_an_array_of_one_is_refused(read):
     assert said(lambda: read(leaf()), ConversionError) == (
         "a NumPy array was asked of a tracked value of shape (3,) and dtype float64: its gradient would be "
-        "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
+        "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; "
         "dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
     )
 

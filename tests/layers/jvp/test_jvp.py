@@ -233,7 +233,7 @@ def test_a_value_with_a_tangent_reads_as_its_value():
             )
         assert said(lambda: np.asarray(y), ConversionError) == (
             "a NumPy array was asked of a value with a tangent, of shape (3,) and dtype float64: the tangent would be lost in "
-            "silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
+            "silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; "
             "dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
         )
 

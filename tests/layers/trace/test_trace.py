@@ -40,7 +40,7 @@ READS = {
     "array": (
         lambda x: np.asarray(x), "a NumPy array", "(2,)",
         ("Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for "
-        "np.array([x, y]), and so for np.full and np.r_. Make an operator of other code by dispatch.custom_op. To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the "
+        "np.array([x, y]), and so for np.full and np.r_; np.dot(a, x) for a.dot(x) of an array. Make an operator of other code by dispatch.custom_op. To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the "
         "pieces."),
     ),
 }  # fmt: skip

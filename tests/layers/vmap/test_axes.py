@@ -276,6 +276,6 @@ def test_what_would_leave_the_batch_is_refused():
     assert making.said(lambda: vmap(np.asarray)(A), dispatch.errors.ConversionError) == (
         "a NumPy array was asked of a BatchedTensor of shape (4,) and dtype float64, which would take it out of its transform. "
         "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for np.array([x, y]), "
-        "and so for np.full and np.r_. Make an operator of other code by dispatch.custom_op."
+        "and so for np.full and np.r_; np.dot(a, x) for a.dot(x) of an array. Make an operator of other code by dispatch.custom_op."
     )
     assert "differs from item to item" in said(lambda: vmap(lambda x: x[x > 2])(A))
