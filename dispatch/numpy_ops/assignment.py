@@ -37,6 +37,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
 def read_as(value: Any, dtype: Any) -> Any:
     """Return what is written: a list, or a number of Python's, is read as of the array's dtype, which it has to fit; an array is cast."""
     found = value if isinstance(value, (Tensor, np.ndarray, np.generic)) else as_value(value)
+    if isinstance(found, Tensor) and found is not value and found.dtype != dtype:  # a list with values of a layer in it
+        np.asarray(np.zeros(1, found.dtype).tolist(), dtype)  # raises NumPy's own error for complex numbers
+        return astype(found, dtype)
     return found if (found is value and hasattr(value, "dtype")) or isinstance(found, Tensor) else np.asarray(value, dtype)
 
 

@@ -82,9 +82,15 @@ def _fake_counts(x: Any, weights: Any, length: Any, fixed: bool) -> Any:
     like = x if isinstance(x, FakeTensor) else weights
     if not isinstance(like, FakeTensor):
         return _counts(x, weights, length, fixed=fixed)  # numbers only
+    _check_weights(weights)
     shape = broadcast_shape(tuple([tuple(getattr(a, "shape", ())) for a in (x, weights)]))
     length = length if fixed else _length("np::bincount", like, length)
     return fake_tensor((*shape[:-1], length), INDEX if weights is None else np.dtype(np.float64), None, like.device, like.mode)
+
+
+def _check_weights(weights: Any) -> None:
+    if hasattr(weights, "dtype") and not np.can_cast(weights.dtype, np.float64):
+        np.bincount([0], np.zeros(1, weights.dtype))  # raises NumPy's own error
 
 
 def _length(name: str, x: FakeTensor, least: Any) -> Any:
@@ -135,6 +141,7 @@ def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
 
 def _fake_bincount(x: Any, weights: Any, minlength: Any) -> FakeTensor:
     like = x if isinstance(x, FakeTensor) else weights
+    _check_weights(weights)
     if len(x.shape) != 1 or not np.can_cast(x.dtype, INDEX) or (weights is not None and not agreeing([x.shape, weights.shape])):
         np.bincount(np.zeros(guesses(x.shape), x.dtype), None if weights is None else np.zeros(guesses(weights.shape)))  # raises NumPy's own error
     shape = (_length("np::bincount", like, minlength),)

@@ -602,6 +602,29 @@ def test_place_and_putmask_read_lists_and_numbers_and_cast_arrays_as_numpy_does(
         assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize("function", [np.place, np.putmask, np.put], ids=["place", "putmask", "put"])
+@pytest.mark.parametrize("dtype", ["f4", "i4", "?", "c8"])
+def test_a_list_with_followed_numbers_is_read_as_of_the_arrays_dtype(function: Any, dtype: str) -> None:
+    where = [0, 2] if function is np.put else np.array([True, False, True])
+
+    def program(number: Any) -> Any:
+        y = np.zeros_like(number, dtype, shape=(3,)) if isinstance(number, dispatch.Tensor) else np.zeros(3, dtype)
+        function(y, where, [number, 2.0])
+        return y
+
+    for number in (np.array(1.75), np.array(1.75 + 1j)):
+        if number.dtype.kind == "c" and dtype in ("f4", "i4"):  # NumPy drops the imaginary part with a warning
+            with pytest.raises(TypeError, match="complex"):
+                dispatch.vmap(program)(np.stack([number, number]))
+            continue
+        expected = program(number)
+        found = [dispatch.vmap(program)(np.stack([number, number]))[1], dispatch.make_fx(program)(number)(number)]
+        if dtype in ("f4", "c8"):
+            found += [program(dispatch.tensor(number, requires_grad=True)).detach(), dispatch.jvp(program, (number,), (number,))[0]]
+        for y in found:
+            assert (y.dtype, y.tobytes()) == (expected.dtype, expected.tobytes())
+
+
 WRITTEN: dict[str, Callable[[Any, Any], Any]] = {
     "an item": lambda x, v: x.__setitem__(0, v),
     "a mask": lambda x, v: x.__setitem__(x > 0, v),

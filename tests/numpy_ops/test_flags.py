@@ -127,6 +127,8 @@ RAISING: dict[str, tuple[Callable[[Any], Any], type[Exception] | tuple[type[Exce
     "a range of axes": (lambda x: np.mean(x, axis=range(2)), TypeError),
     "two names of one parameter": (lambda x: np.std(x, ddof=1, correction=1), ValueError),
     "no copy where there has to be one": (lambda x: np.reshape(x.copy().T, (6,), copy=False), (ValueError, TypeError)),
+    "complex weights": (lambda x: np.bincount([0, 1, 1], x[0] * 1j), TypeError),
+    "complex weights of fields": (lambda x: np.histogram2d(x[0], x[1], 2, weights=x[0] * 1j), TypeError),
     "std of no axis": (lambda x: np.std(np.sum(x), axis=0), np.exceptions.AxisError),
     "mean of no axis": (lambda x: np.mean(np.sum(x), axis=0), np.exceptions.AxisError),
 }  # fmt: skip
