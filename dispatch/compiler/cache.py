@@ -27,8 +27,11 @@ class Entry(Ready):
         self, call: str, conditions: Conditions, traced: FunctionGraph | None, run: Callable[..., Any] | None, reason: str = ""
     ) -> None:
         self.call, self.conditions, self.traced, self.run, self.reason = call, conditions, traced, run, reason
-        self.written = () if traced is None else traced.written
-        self.beside = () if traced is None else traced.beside
+        self.written = self.beside = ()
+        if traced is not None:
+            count = len(traced.graph.inputs)
+            self.written = (*traced.written, *range(count, count + len(traced.held)))
+            self.beside = traced.held + traced.beside
         self.repeatable = traced is not None and traced.repeatable
         self.doubted = traced is not None and traced.doubted
         self.fallbacks: dict[str, int] = {}

@@ -20,7 +20,7 @@ from ..graph.passes import MOST_BYTES, change, drop_dead, fold, merge_alike
 from ..layers.functionalize import functionalize
 from ..layers.opaque_rules import called_as_one
 from ..layers.trace import SEEN_BY_NUMPY, TRACE, TracedNumber
-from ..operators.rule_operators import runs_as_ours
+from ..operators.rule_operators import owner_of, runs_as_ours
 from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
 from .conditions import BYTES, CELL, DICT, ITEM, READ, Conditions
@@ -29,7 +29,7 @@ from .error_states import has_blocks
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
 from .reached import At, Guard, Reached, loud
-from .registered import Rules, check_kernels
+from .registered import Rules, check_kernels, operators_in
 from .stores import Place
 from .trace_function import traced_once
 
@@ -55,7 +55,8 @@ class FunctionGraph(NamedTuple):
     does not, would be nobody's to see; or it may write a text, and that of an iterator say has its address.
     `integers` has those that it refers to, by name: each value is another trace. `stores` has the places where a run puts the
     second of its results, a list, which the function stores in what it refers to, and `unread` those of them whose values
-    before do not matter, by the id of what holds them.
+    before do not matter, by the id of what holds them. `held` has the arrays that kernels may write to, so that no input may be
+    one.
     """
 
     graph: Graph
@@ -72,6 +73,7 @@ class FunctionGraph(NamedTuple):
     quiet: bool
     doubted: bool
     integers: dict[str, int]
+    held: tuple[np.ndarray, ...] = ()
     stores: tuple[Place, ...] = ()
     unread: frozenset[At] = frozenset()
 
@@ -307,6 +309,13 @@ def bound(
         )
     guards += of_rules
     conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
+    doubted = reached.catches or (reached.writes and not given.wrapped)
+    for op in operators_in(graph) if doubted else ():
+        if id(owner_of(op)) in call.rules.doing_more:
+            raise TracingError(
+                f"it may catch an exception or write a text, so its first call is held against the graph, and a kernel of "
+                f"{op.name} may do more than return something: it would run twice."
+            )
     return FunctionGraph(
         graph,
         conditions,
@@ -320,8 +329,9 @@ def bound(
         decided=decided,
         as_inputs=as_inputs,
         quiet=quiet,
-        doubted=reached.catches or (reached.writes and not given.wrapped),
+        doubted=doubted,
         integers=dict(integers_of(guards)),
+        held=tuple(call.rules.held),
     )
 
 

@@ -157,7 +157,7 @@ class Compiled(Attributes, Caller):
         """Run the function, and hold the graph, which runs on copies, against it."""
         if entry.doubted and entry.traced is not None and self._backend is not replay:  # an engine is held against the replay
             run = put_back(entry.traced.graph, replay(entry.traced.graph, []))
-        places = () if entry.traced is None else entry.traced.stores
+        places, written = ((), ()) if entry.traced is None else (entry.traced.stores, entry.traced.written)
         if places:  # the function itself stores
             run = getattr(run, "without_stores", run)
         copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
@@ -176,7 +176,7 @@ class Compiled(Attributes, Caller):
             with unheard() if raised is None else nullcontext():
                 made = run(*copies)
             expected = (out, [place.get() for place in places]) if places else out
-            same = agree(made, expected) and raised is None and all(agree(copies[i], values[i]) for i in entry.written)
+            same = agree(made, expected) and raised is None and all(agree(copies[i], values[i]) for i in written)
             same = same and agree([x.state for x in bits], after)
         except Exception:
             same = raised is not None

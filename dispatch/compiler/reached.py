@@ -91,14 +91,17 @@ METHODS_IN_C = frozenset(  # of what a trace has a copy of
 ASK_OF_CLASSES = frozenset("ndarray generic number Number inexact floating float64 float32 Tensor float Real Complex".split())
 OF_MEMORY = frozenset("flags base ctypes setflags __array_interface__ __array_struct__".split())
 CHANGING = {  # by the class of a container how code changes it; "" is an item that is assigned
-    list: frozenset(" append extend insert pop clear remove sort reverse".split(" ")),
-    dict: frozenset(" pop popitem clear update setdefault move_to_end".split(" ")),
+    list: frozenset(" append extend insert pop clear remove sort reverse += *=".split(" ")),
+    dict: frozenset(" pop popitem clear update setdefault move_to_end |=".split(" ")),
     set: frozenset(
-        "add discard remove pop clear update intersection_update difference_update symmetric_difference_update".split()
+        "add discard remove pop clear update intersection_update difference_update symmetric_difference_update "
+        "|= &= -= ^=".split()
     ),
-    np.ndarray: frozenset(" fill put sort partition itemset setfield resize byteswap".split(" ")),
+    np.ndarray: frozenset(
+        " fill put sort partition itemset setfield resize byteswap += -= *= /= //= %= **= @= &= |= ^= <<= >>=".split(" ")
+    ),
     collections.deque: frozenset(
-        " append appendleft extend extendleft insert pop popleft rotate clear remove reverse".split(" ")
+        " append appendleft extend extendleft insert pop popleft rotate clear remove reverse += *=".split(" ")
     ),
 }
 MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
@@ -133,7 +136,7 @@ class Code(NamedTuple):
     taken: frozenset[tuple[str, str]]  # the attributes that it takes without calling them at once, after the global before each
     puts: frozenset[str]  # the attributes that it assigns to
     loads: frozenset[str]  # the attributes that it reads or deletes
-    asked: frozenset[tuple[str, str]]  # all attributes that it reads, after the global before each
+    asked: frozenset[tuple[str, str]]  # all attributes that it reads, after the global before each, `+=` and its kin, and out=
     outside: frozenset[str]  # the globals and the variables of enclosing functions that it assigns to
     puts_items: bool  # whether it assigns to items
 
@@ -181,6 +184,8 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             sets = True
         elif name in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
             puts_items = True
+        elif name == "BINARY_OP" and step.argrepr[-1] == "=":
+            asked.add(("", step.argrepr))
         elif name in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
             outside.add(step.argval)
         elif name == "PUSH_EXC_INFO":
@@ -208,6 +213,8 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             refused = refused or inner.refused
         elif type(x) in (complex, tuple, frozenset):
             decides |= has_complex(x)
+            if type(x) is tuple and "out" in x:  # the names of keywords
+                asked.add(("", "out"))
         elif isinstance(x, str):
             decides |= "%" in x
             writes |= "%" in x

@@ -14,6 +14,7 @@ against one walk.
 """
 
 import enum
+import functools
 import inspect
 import types
 from collections.abc import Iterator
@@ -35,7 +36,11 @@ from .conditions import BYTES, DICT, ITEM, ITEMS, READ, Conditions
 from .reached import CHANGING, Code, Guard, Reached, Slot, contents, instance_dict, slots_of
 from .trusted import PACKAGE, is_listed, is_listed_class, is_listed_function, is_plain
 
+CODE = (types.FunctionType, types.ModuleType, type)
 CONTAINERS = (DICT, ITEMS, READ)
+# Whoever names one of these may change what no name in its code says.
+BY_ANY_NAME = frozenset("getattr setattr delattr vars globals locals exec eval methodcaller".split())
+WRITERS = frozenset("out copyto put place putmask fill_diagonal put_along_axis at shuffle setflags data ctypes".split())
 CHANGES = frozenset().union(*CHANGING.values())
 OF_TRACES = (DispatchKey.FAKE, DispatchKey.TRACE, DispatchKey.FUNCTIONALIZE)  # what a trace passes, and no call of arrays does
 TRANSFORMS = (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP, DispatchKey.Autograd)
@@ -44,6 +49,8 @@ Words = tuple[frozenset[str], frozenset[str]]  # of operators and of their names
 
 
 def _package(x: Any) -> str:
+    while isinstance(x, functools.partial):
+        x = x.func
     name = x.__name__ if isinstance(x, types.ModuleType) else getattr(x, "__module__", None)
     return name.partition(".")[0] if isinstance(name, str) else ""
 
@@ -57,10 +64,13 @@ class ReachedByRule(Reached):
         The first of the refusals; "" for none.
     asking : frozenset
         The modules whose code names `.flags`.
+    unread : frozenset
+        The packages, not the listed ones, whose code is named and not read.
     """
 
     refused = ""
     asking: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
 
     def __init__(self, *roots: Any) -> None:
         self._packages = {_package(x) for x in roots}
@@ -72,8 +82,9 @@ class ReachedByRule(Reached):
         return bool(self.refused)
 
     def visit(self, x: Any, path: str) -> None:
-        is_code = isinstance(x, (types.FunctionType, types.ModuleType, type))
-        if is_code and self.own_code_alone and _package(x) not in self._packages:
+        if isinstance(x, CODE) and self.own_code_alone and _package(x) not in self._packages:
+            if not is_listed(x.__name__ if isinstance(x, types.ModuleType) else x.__module__):
+                self.unread |= {_package(x)}
             return
         try:
             super().visit(x, path)
@@ -93,20 +104,67 @@ class ReachedByRule(Reached):
 
 
 class ReachedByKernel(ReachedByRule):
-    """What a kernel can reach, which runs beside the graph as it runs beside the function, and may change what it likes."""
+    """What a kernel can reach, which runs beside the graph as it runs beside the function, and may change what it likes.
+
+    Attributes
+    ----------
+    hidden : str
+        What keeps its code from being read: it may change anything then. "" for nothing.
+    """
+
+    hidden = ""
 
     @property
     def own_code_alone(self) -> bool:
         return True
 
+    def visit(self, x: Any, path: str) -> None:
+        if type(x) is memoryview:
+            self.hidden = self.hidden or f"it refers to {path}, a memoryview"
+        super().visit(x, path)
+
+    def _function(self, f: types.FunctionType, path: str) -> None:
+        try:
+            super()._function(f, path)
+        except TracingError as error:  # of its code alone: what it refers to is refused where that is visited
+            self.hidden = self.hidden or str(error).removesuffix(". Pass what is needed of it as an argument.")
+            raise
+
+    def _imports(self, names: frozenset[str], path: str) -> None:
+        self.unread |= {name.partition(".")[0] for name in names if not is_listed(name)} - self._packages
+
     def _check_rules_code(self, f: Any, code: Code, path: str) -> None:
-        pass
+        if words := BY_ANY_NAME & (code.globals | code.attributes):
+            self._refuse(f"{path} names {min(words)}, by which it may change what its code does not name")
 
     def _check_rule(self) -> None:
         pass
 
+    @property
+    def held(self) -> list[np.ndarray]:
+        """The arrays that it may write to, or what owns their memory: what is in a list it may only keep there."""
+        writes = not (self.changes | self.names).isdisjoint(CHANGING[np.ndarray] | WRITERS)
+        found = [x for key, x in self.arrays.items() if isinstance(x, np.ndarray) and (writes or "[" not in self.where[key])]
+        found = [x for x in found if x.flags.writeable]
+        owners = [x.base if type(x.base) is np.ndarray and x.base.flags.writeable else x for x in found]
+        return list({id(x): x for x in owners}.values())
+
+    @property
+    def does_more(self) -> bool:
+        """Whether it may do more than return something."""
+        known = [CHANGING.get(cls, CHANGES) for cls in self.changeable.values()]
+        return bool(self.refused or self.stored or self.outside or any(not self.changes.isdisjoint(x) for x in known))
+
     def changed(self, other: Reached) -> str | None:
         """Return where something stands that other code reads and the kernel may change; None where there is nothing."""
+        if self.hidden:
+            return f"anything ({self.hidden})"
+        if shared := self.unread & {_package(x) for x in other.seen.values() if isinstance(x, CODE)}:
+            return f"what is in {min(shared)}"
+        for x in other.arrays.values():
+            if any(np.may_share_memory(x, y) for y in self.held):
+                return other.where[id(x)]
+        holders = {id(guard.holder) for guard in self.guards}
         own: dict[int, bool] = {}  # whether the kernel changes it as a container, by methods or items that it assigns to
         for guard in self.guards:
             if guard.kind in CONTAINERS:
@@ -114,8 +172,9 @@ class ReachedByKernel(ReachedByRule):
                 own[id(guard.holder)] = cls is not None and not self.changes.isdisjoint(CHANGING.get(cls, CHANGES))
         for guard in other.guards:
             place = id(guard.holder), guard.name if guard.kind == ITEM else None
-            names = guard.name if type(guard.name) is tuple else ()
-            if place in self.outside or own.get(place[0]) or (place[0] in own and not self.stored.isdisjoint(names)):
+            name = guard.name.member.__name__ if type(guard.name) is Slot else guard.name
+            names = {x for x in (name if type(name) is tuple else (name,)) if type(x) is str}
+            if place in self.outside or own.get(place[0]) or (place[0] in holders and names & self.stored):
                 return guard.path
         return None
 
@@ -136,11 +195,17 @@ class Rules:
         The attributes that the code of the rules reads.
     as_one : list of Opacity
         Of the rules that a trace has to call as one operator.
+    held : list of ndarray
+        What kernels refer to and may write to.
+    doing_more : dict
+        By id, the operators of which a kernel may do more than return something.
     """
 
     def __init__(self, reached: Reached, wrapped: bool) -> None:
         self.names: set[str] = set()
         self.as_one: list[Opacity] = []
+        self.held: list[np.ndarray] = []
+        self.doing_more: dict[int, OpOverload] = {}
         self._classes = reached.seen
         self._rules: list[Rule] = []
         self._transforms = reached.transforms or wrapped
@@ -199,6 +264,8 @@ class Rules:
             rules = [registration.rule for registration in op.table.all() if is_kernel(registration)]
             roots = [x for rule in rules for x, _ in _parts(rule, {}) if not isinstance(x, OpOverload)]
             kernel = ReachedByKernel(*roots)
+            self.held += kernel.held
+            self.doing_more |= {id(op): op} if kernel.does_more else {}
             for other in (reached, *[rule.reached for rule in self._rules]):
                 path = kernel.changed(other)
                 if path is not None:

@@ -497,6 +497,103 @@ def test_a_function_that_reads_what_a_kernel_may_change_runs_as_it_is(how):
     np.testing.assert_array_equal(dispatch.compile(apart, fullgraph=True)(x), x + 1)
 
 
+class Slotted:
+    __slots__ = ("n",)
+
+
+HIDDEN = {  # ways to change what no name in the code says, and the words of the refusal
+    "setattr(at, 'n', at.n + 1)": "anything (kernel names setattr, by which it may change what its code does not name)",
+    "vars(at)['n'] += 1": "anything (kernel names vars, by which it may change what its code does not name)",
+    "at.__dict__.update(n=at.n + 1)": "anything (kernel names __dict__, which leads to what nobody compares)",
+    "exec('at.n += 1', {'at': at})": "anything (kernel names exec, by which it may change what its code does not name)",
+    "slot.n += 1": "Slotted",
+    "module.n += 1": "what is in counting",
+    "own = items; own += [1.0]; own.reverse": "items",
+    "np.add(array, 1.0, out=array)": "array",
+    "array[:] += 1": "array",
+    "view.fill(view[0] + 1)": "array",
+    "np.copyto(several[0], several[0] + 1)": "several[0]",
+    "memory[0] += 1": "anything (it refers to memory, a memoryview)",
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_what_a_kernel_may_change_unseen_is_in_no_graph(how):
+    text = f"""
+def kernel(a: np.ndarray) -> np.ndarray:
+    {how.replace("; ", chr(10) + "    ")}
+    return a * 1
+
+op = operator(kernel=kernel)
+
+def f(a):
+    before = at.n + slot.n + module.n + len(items) + np.sum(np.sin(array) + several[0])
+    return op(a) * (at.n + slot.n + module.n + len(items) + np.sum(np.sin(array) + several[0])) + before
+"""
+
+    def made():
+        array = np.ones(2)
+        scope = {"np": np, "operator": operator, "at": types.SimpleNamespace(n=1.0), "slot": Slotted(), "items": [1.0]}
+        scope |= {"array": array, "view": array[:1], "memory": memoryview(array), "several": [np.ones(2)]}
+        scope["slot"].n, scope["module"] = 1.0, types.ModuleType("counting")
+        scope["module"].n = 1.0
+        exec(text, scope)
+        return scope["f"]
+
+    with pytest.raises(TracingError) as caught:
+        dispatch.compile(made(), fullgraph=True)(x)
+    said = f"may change {HIDDEN[how]}, to which it refers: a graph has that as it was before the kernel ran. Return it from the operator."
+    assert said in str(caught.value)
+    plain, compiled = made(), dispatch.compile(made())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            np.testing.assert_array_equal(compiled(x), plain(x))
+
+
+def test_an_argument_that_a_kernel_may_write_to_is_read_where_the_function_reads_it():
+    def made():
+        held = np.ones(3)
+
+        def kernel(a: np.ndarray) -> np.ndarray:
+            held[:] = held + 1
+            return a * 1
+
+        op = operator(kernel=kernel)
+        return lambda a: np.sin(a) + op(a * 1) + np.sin(a), held
+
+    (plain, plains), (f, held) = made(), made()
+    compiled = dispatch.compile(f)
+    for mine, theirs in ((x, x), (held, plains), (x, x), (held[::-1], plains[::-1])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.testing.assert_array_equal(compiled(mine), plain(theirs))
+    assert sum(compiled.entries[0].fallbacks.values()) == 1
+
+
+def test_a_kernel_that_does_more_runs_once_in_the_first_call_too():
+    runs = []
+
+    def kernel(a: np.ndarray) -> np.ndarray:
+        runs.append(1)
+        return a * 1
+
+    op, quiet = operator(kernel=kernel), operator()
+
+    def f(a, op):
+        if a.ndim > 1:
+            raise ValueError(f"{a.ndim} axes")
+        return op(a)
+
+    with pytest.raises(TracingError, match=r"a kernel of registered::op\d+ may do more than return something: it would run twice\."):
+        dispatch.compile(lambda a: f(a, op), fullgraph=True)(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dispatch.compile(lambda a: f(a, op))(x)
+    assert runs == [1]
+    np.testing.assert_array_equal(dispatch.compile(lambda a: f(a, quiet), fullgraph=True)(x), x * x)
+
+
 def test_a_setup_context_that_reads_what_a_kernel_may_change_runs_as_it_is():
     count = [1.0]
 
