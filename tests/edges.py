@@ -299,6 +299,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),
     "broadcast_arrays": _listed("broadcast_arrays"),
     "einsum": lambda np, text, operands, optimize: np.einsum(text, *operands),
+    "einsum_with": lambda np, text, operands, optimize, dtype, *_: np.einsum(text, *operands) if dtype is None else np.einsum(text, *operands).astype(dtype),
     "full_like": lambda np, x, fill, dtype, shape: np.full_like(x, fill, dtype, shape=shape),
     "linalg_svd": lambda np, x: np.linalg.svd(x, full_matrices=False),
     "linalg_svdvals": lambda np, x: np.linalg.svd(x, compute_uv=False),

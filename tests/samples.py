@@ -561,6 +561,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "einsum": lambda make: [
         (text, [make(shape) for shape in shapes], False) for text, *shapes in EINSUMS
     ],
+    "einsum_with": lambda make: [
+        ("ij,jk->ik", [make((2, 3)), make((3, 2))], False, None, "F", "safe"), ("ij->i", [make((2, 3))], False, np.complex128, "K", "safe"),
+        ("i,i,j->j", [make((3,)), make((3,)), make((2,))], True, None, "A", "same_kind"),
+    ],
     "tensordot": lambda make: [
         (make((2, 3, 4)), make((3, 4, 2)), 2), (make((2, 3)), make((4, 3)), ((1,), (1,))), (make((3, 2)), make((2, 3)),
             (0, -1)),
@@ -840,6 +844,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "interp": lambda x, xp, fp, left, right: np.interp(x, xp, fp, *[a[()] if isinstance(a, np.ndarray) else a for a in (left, right)]),
     "broadcast_arrays": lambda arrays: np.broadcast_arrays(*arrays),
     "einsum": lambda text, operands, optimize: np.einsum(text, *operands),
+    "einsum_with": lambda text, operands, optimize, dtype, order, casting: np.einsum(text, *operands, optimize=optimize, dtype=dtype, order=order, casting=casting),
     "eye": lambda n, m, k, dtype: np.eye(n, m, k, dtype or float),
     "identity": lambda n, dtype: np.identity(n, dtype or float),
     "full_like": lambda x, fill, dtype, shape: np.full_like(x, fill, dtype, shape=shape),

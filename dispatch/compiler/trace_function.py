@@ -33,7 +33,7 @@ from ..layers.second_tries import other_ways
 from ..layers.trace import Trace, TracedTensor, metadata
 from ..operators.prims import memory_view
 from ..operators.views import owner_of
-from ..symbolic import ShapeEnv, with_own_checks
+from ..symbolic import OwnChecks, ShapeEnv
 
 MODES = ("real", "fake", "symbolic")
 RUN_ONCE = (GeneratorType, CoroutineType, AsyncGeneratorType)
@@ -144,12 +144,13 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
             if level_of_rank(guard.rank):  # not on the ground: a trace around this one, say
                 stack.enter_context(Without(guard))
         given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
-        stack.enter_context(with_own_checks(None if given is None else given.shape_env))
         static = tracing_mode == "fake"  # where only a size that depends on data is a symbol
         if given is None:
             made = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=static)
             stack.callback(made._memo.forget)  # noqa: SLF001  of a mode of its own, which users have no reason to empty
-        yield stack.enter_context(given or made)
+        mode = given or made
+        stack.enter_context(OwnChecks(mode.shape_env))
+        yield stack.enter_context(mode)
 
 
 def _settle(graph: Graph, env: Any) -> None:

@@ -82,13 +82,6 @@ cdef bint is_wrapped(PyObject *x) noexcept:
     return PyType_IsSubtype(Py_TYPE(x), WRAPPED)
 
 
-def items_of(x):
-    # A length that is no number raises when the first item is asked for. Of a TypeError that iter(x) raises, functools.reduce makes
-    # one of its own, and so does NumPy where it looks for arguments.
-    for i in range(len(x)):
-        yield x[i]
-
-
 class Tensor(Wrapped):
     """The base class of the wrappers: fake, tracked, dual, batched, traced and functional values.
 
@@ -168,7 +161,8 @@ class Tensor(Wrapped):
         return self.shape[0]
 
     def __iter__(self):
-        return items_of(self) if self.shape else no_items()
+        # Of a TypeError of iter(x) functools.reduce and NumPy make one of their own: a length that is no number raises at the first item.
+        return (self[i] for _ in (None,) for i in range(len(self))) if self.shape else no_items()
 
     # Identity: equality is elementwise, as in NumPy, so it must not decide what a wrapper's hash is.
     __hash__ = object.__hash__

@@ -34,6 +34,7 @@ from . import (
 from .assignment import result_into, write_result
 from .composite_layouts import item_layout
 from .data_checks import as_real
+from .families import composite, undispatched
 from .linalg import einsum
 from .masked import CHOOSING
 from .result_layouts import Layout, as_shape, seen
@@ -434,15 +435,34 @@ def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K
     operands = [as_item(as_value(x)) for x in operands]
     if out is None and len(operands) == 1 and einsum.adds_nothing(text, tuple(operands[0].shape)):
         return einsum.einsum(text, operands, optimize=optimize)
+    if dtype is None and order == "K" and casting == "safe":
+        found = einsum.einsum(text, operands, optimize=optimize)
+    else:
+        found = einsum_with(text, operands, optimize=optimize, dtype=dtype, order=order.upper() if isinstance(order, str) else order, casting=casting)
+    return found if out is None else result_into("np.einsum", found, out)
+
+
+def _einsum_with(subscripts: str, operands: Any, *, optimize: Any = False, dtype: Any = None, order: Any = "K", casting: Any = "safe") -> Any:
+    operands = [as_item(as_value(x)) for x in operands]
     if dtype is not None or casting != "safe":
         kind = np.dtype(dtype) if dtype is not None else np.result_type(*operands_dtypes(operands))
         wrong = next((x for x in operands if not np.can_cast(x.dtype, kind, casting)), None)
         if wrong is not None:
             np.einsum("i->", np.zeros(1, wrong.dtype), dtype=kind, casting=casting)  # raises NumPy's own error
         operands = [cast(x, kind) for x in operands]
-    found = einsum.einsum(text, operands, optimize=optimize)
-    found = in_order(found, named_order(order.upper(), "K", *operands) if isinstance(order, str) else order)
-    return found if out is None else result_into("np.einsum", found, out)
+    found = einsum.einsum(subscripts, operands, optimize=optimize)
+    return in_order(found, named_order(order, "K", *operands))
+
+
+_NUMPY_EINSUM = undispatched(np.einsum)
+einsum_with = composite(
+    "einsum_with(str subscripts, Tensor[] operands, *, Any optimize=False, ScalarType? dtype=None, str? order='K', str casting='safe') -> Tensor",
+    _einsum_with,
+    numpy=lambda subscripts, operands, *, optimize, dtype, order, casting: _NUMPY_EINSUM(
+        subscripts, *operands, optimize=optimize, dtype=dtype, order=order or "K", casting=casting
+    ),
+    laid_out=True,
+)
 
 
 def operands_dtypes(operands: list[Any]) -> list[Any]:

@@ -131,15 +131,21 @@ def _reflected(x: Any, axis: int, width: Any, with_edge: bool) -> Any:
         if left:
             count = min(most, left)
             turned = _part(_part(x, axis, first, first + count), axis, None, None, -1)
-            parts = [subtract(multiply(2, _part(x, axis, None, 1)), turned), x]
+            parts = [_opposite(turned, _part(x, axis, None, 1)), x]
             left -= count
         if right:
             count = min(most, right)
             turned = _part(_part(x, axis, n - first - count, n - first), axis, None, None, -1)
-            parts.append(subtract(multiply(2, _part(x, axis, n - 1, None)), turned))
+            parts.append(_opposite(turned, _part(x, axis, n - 1, None)))
             right -= count
         x = concatenate(parts, axis)
     return x
+
+
+def _opposite(x: Any, edge: Any) -> Any:
+    """Return what lies on the other side of an edge. Of truth values NumPy computes numbers, which it writes as truth values."""
+    found = subtract(multiply(2, edge), x)
+    return found if found.dtype == x.dtype else astype(found, x.dtype)
 
 
 def _held(values: Any, dtype: Any) -> list[list[Any]]:

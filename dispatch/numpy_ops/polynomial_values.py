@@ -129,7 +129,7 @@ def _fake_polyval(p: Any, x: Any) -> Any:
 def _derivative(p: Any) -> Any:
     """The coefficients of the derivative of a polynomial; of an array of several axes each column is one."""
     n = p.shape[0]
-    return multiply(getitem(p, slice(None, -1)), reshape(creation.arange(n - 1, 0, -1, p.dtype), (n - 1, *(1,) * (len(p.shape) - 1))))
+    return multiply(getitem(p, slice(None, -1)), reshape(creation.arange(n - 1, 0, -1, np.promote_types(p.dtype, np.int8)), (n - 1, *(1,) * (len(p.shape) - 1))))
 
 
 def _powers(x: Any, n: Any) -> Any:

@@ -359,13 +359,13 @@ _OFTENER = bool(np.signbit(np.array([-0.0]) ** 0.5)[0] != np.signbit(np.power([-
 _INSTEAD: dict[tuple[type, float], tuple[Callable[..., Any], str]] = {
     (int, 2): (pointwise.square, "?fdFDG" if _OFTENER else "?FDG"),
     (int, -1): (pointwise.reciprocal, "fdFDG" if _OFTENER else "FDG"),
-    (float, 0.5): (pointwise.sqrt, "efdgFDG" if _OFTENER else "eFDG"),
+    (float, 0.5): (pointwise.sqrt, "efdgFDG" if _OFTENER else "egFDG"),
 }
 if _OFTENER:
     _INSTEAD |= {(float, 2.0): _INSTEAD[int, 2], (float, -1.0): _INSTEAD[int, -1]}
     _INSTEAD |= dict.fromkeys([(int, 1), (float, 1.0)], (pointwise.positive, "FDG"))
 # Of these dtypes a float that is an input of a graph is one whose value decides.
-_INFIX["pow"] = power(_INFIX["pow"], _INSTEAD, by_value="?efdgFDG" if _OFTENER else "eFDG")
+_INFIX["pow"] = power(_INFIX["pow"], _INSTEAD, by_value="?efdgFDG" if _OFTENER else "egFDG")
 
 
 def _power_in_place(self: Tensor, other: Any) -> Any:

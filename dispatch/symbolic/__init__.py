@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..core.lazy import names_of
-from .checks import check, guard_or_false, guard_or_true, statically_known, with_own_checks
+from .checks import OwnChecks, check, guard_or_false, guard_or_true, statically_known
 from .guards import Check, Guard
 from .size_queries import (
     agree,
@@ -31,7 +31,29 @@ else:
     __getattr__, __dir__ = names_of(globals(), {".shape_env": "ShapeEnv", ".size_parser": "parse"})
 
 __all__ = [
-    "Check", "Guard", "ShapeEnv", "SymBool", "SymInt", "agree", "agreeing", "broadcast", "check", "contiguous",
-    "guard_or_false", "guard_or_true", "guesses", "has_zero", "is_one", "is_open", "is_zero", "larger", "layout_is_open",
-    "parse", "same", "smaller", "statically_known", "sure", "with_own_checks",
+    "Check",
+    "Guard",
+    "OwnChecks",
+    "ShapeEnv",
+    "SymBool",
+    "SymInt",
+    "agree",
+    "agreeing",
+    "broadcast",
+    "check",
+    "contiguous",
+    "guard_or_false",
+    "guard_or_true",
+    "guesses",
+    "has_zero",
+    "is_one",
+    "is_open",
+    "is_zero",
+    "larger",
+    "layout_is_open",
+    "parse",
+    "same",
+    "smaller",
+    "statically_known",
+    "sure",
 ]  # fmt: skip

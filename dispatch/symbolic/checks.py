@@ -1,28 +1,44 @@
 """`check`, which promises a condition on sizes, and questions about sizes that leave no guard."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core.source import line
 from ..core.wrong_calls import clear
-from ..errors import ArgumentError, CheckError, kind_of
+from ..errors import ArgumentError, CheckError, DataDependentSizeError, DispatchError, kind_of
 from .guards import said
 from .sym_bool import SymBool
 
 
-@contextmanager
-def with_own_checks(env: Any) -> Iterator[None]:
-    """Take back the checks of a `with` block that raises: what runs in its place has other sizes. `env` may be None."""
-    checks: list[Any] = getattr(env, "checks", [])
-    count = len(checks)
-    try:
-        yield
-    except BaseException:
-        del checks[count:]
-        raise
+class OwnChecks:
+    """Take back the checks of a `with` block that raises: what runs in its place has other sizes. `env` may be None.
+
+    What is raised of shapes, after a check was taken as true, may come of that, and then says so.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self._checks: list[Any] = getattr(env, "checks", [])
+        self._count = len(self._checks)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            return
+        taken = self._checks[self._count :]
+        del self._checks[self._count :]
+        if taken and isinstance(error, (IndexError, ValueError)) and not isinstance(error, DispatchError):
+            last = taken[-1]
+            size = next(name for name in last.names if last.env.symbols[name].hint is None)
+            said = " and that ".join([f"{check} at {check.line.place}" for check in taken])
+            raise DataDependentSizeError(
+                f"{type(error).__name__}: {error}. The sizes may be others: that {said} was taken as true, as {size} "
+                f"depends on data. If a size is 1, which goes with every other, promise it before that line, "
+                f"dispatch.check({size} == 1)."
+            ).with_traceback(error.__traceback__) from error
 
 
 @clear

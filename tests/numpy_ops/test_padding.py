@@ -110,3 +110,14 @@ def test_widths_that_numpy_refuses_are_refused_in_every_layer() -> None:
                 with pytest.raises(expected.type) as caught:
                     layer(lambda x, width=width, mode=mode: np.pad(x, width, mode))
                 assert str(caught.value).split("\n")[0] == str(expected.value)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2"])
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_what_is_turned_about_an_edge_keeps_its_dtype(mode: Any, dtype: str) -> None:
+    x = np.array([[1, 0, 1], [0, 0, 1]], dtype)
+    for widths in (1, (1, 2), 5, 0):
+        f = lambda x, widths=widths: np.pad(x, widths, mode, reflect_type="odd")
+        expected = np.stack([f(row) for row in x])
+        np.testing.assert_array_equal(dispatch.vmap(f)(x), expected, strict=True)
+        assert dispatch.eval_shape(f, x[0]).dtype == expected.dtype

@@ -109,3 +109,12 @@ def test_lengths_of_an_open_size_and_a_number_agree() -> None:
     f = lambda y: np.polyfit(np.arange(3.0), np.ravel(y)[:3], 1)
     y = np.array([[1.0, 2.0, 4.0]])
     np.testing.assert_allclose(dispatch.make_fx(f, "symbolic")(y)(y), f(y))
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "f4"])
+def test_coefficients_of_any_dtype_have_a_slope(dtype: str) -> None:
+    p, x = np.array([1, 1, 0, 1], dtype), np.array([2.0, -0.5])
+    value, tangent = dispatch.jvp(lambda x: np.polyval(p, x), (x,), (np.ones(2),))
+    np.testing.assert_array_equal(value, np.polyval(p, x))
+    np.testing.assert_allclose(tangent, 3 * x**2 + 2 * x)
+    np.testing.assert_allclose(dispatch.grad(lambda x: np.sum(np.polyval(p, x)))(x), 3 * x**2 + 2 * x)

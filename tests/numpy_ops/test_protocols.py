@@ -126,6 +126,17 @@ def test_a_power_has_the_bits_of_the_ufunc_that_numpy_takes_for_the_number(dtype
         assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes()), number
 
 
+@pytest.mark.parametrize("layer", POWERS)
+@pytest.mark.parametrize("dtype", "efdg")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_root_of_any_float_is_numpys_at_the_ends(dtype: str, layer: str) -> None:
+    """The root of -inf is nan where NumPy takes np.sqrt, and inf where it takes np.power."""
+    x = np.array([-np.inf, np.inf, -0.0, 0.0, 2.0, np.nan], dtype)
+    found, expected = np.asarray(POWERS[layer](lambda x: x**0.5, x)), x**0.5
+    np.testing.assert_array_equal(found, expected, strict=True)
+    np.testing.assert_array_equal(np.signbit(found[1:5]), np.signbit(expected[1:5]))
+
+
 def results(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 

@@ -660,3 +660,39 @@ def test_a_condition_is_0_or_1_in_arithmetic_and_leaves_a_guard():
         assert made[0] == made[1]
     assert [list("abc")[n > 5], int(n > 8)] == ["b", 0]
     assert {"s0 % 3 <= 1", "s0 > 5", "s0 <= 8"} <= {str(guard) for guard in env.guards}
+
+
+TAKEN = {
+    "make_fx": lambda f, x: dispatch.make_fx(f, "fake")(x), "symbolic": lambda f, x: dispatch.make_fx(f, "symbolic")(x), "eval_shape": dispatch.eval_shape,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", TAKEN)
+def test_an_error_after_a_size_was_taken_as_another_says_so(way: str) -> None:
+    """`x - y` takes y to be as long as x, and it may be of one element: what NumPy refuses of the one it takes of the other."""
+
+    def f(x: Any, *, promised: bool = False) -> Any:
+        y = x[x > 0]
+        if promised:
+            check(y.size == 1)
+        z = x - y
+        w = np.zeros(y.size) + y
+        w[np.array([True])] = -1
+        return z + w
+
+    x = np.array([1.0, -2.0])
+    said = r"^IndexError: boolean index did not match .* The sizes may be others: that (u0 == 2|s0 == u0) at test_symbolic\.py:\d+ was taken as true, as u0 depends on data\. If a size is 1, .* dispatch\.check\(u0 == 1\)\.$"
+    with pytest.raises(DataDependentSizeError, match=said) as found:
+        TAKEN[way](f, x)
+    assert isinstance(found.value.__cause__, IndexError)
+    TAKEN[way](lambda x: f(x, promised=True), x)
+    np.testing.assert_array_equal(dispatch.make_fx(lambda x: f(x, promised=True), "fake")(x)(x), f(x))
+
+
+def test_an_error_of_a_function_that_took_nothing_is_its_own() -> None:
+    def f(x: Any) -> Any:
+        raise ValueError("not today")
+
+    with pytest.raises(ValueError, match=r"^not today$") as found:
+        dispatch.make_fx(f, "fake")(np.ones(2))
+    assert type(found.value) is ValueError

@@ -120,7 +120,7 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return fake_tensor(tuple(x.shape), np.dtype(x.dtype), strides, device if isinstance(device, str) else "cpu", mode)
 
     taken = mapped(given, (args, kwargs))
-    with mode, symbolic.with_own_checks(mode.shape_env):
+    with mode, symbolic.OwnChecks(mode.shape_env):
         out = f(*taken[0], **taken[1])
     for x in leaves(out):
         mode.check_known(x)

@@ -139,3 +139,29 @@ def test_a_product_without_sums_is_never_a_negative_zero(text: str) -> None:
     assert not np.signbit(expected[expected == 0]).any()  # NumPy adds each to 0.0
     for found in (dispatch.jvp(f, (x,), (x,))[0], dispatch.vmap(f)(np.stack([x, x]))[0], dispatch.make_fx(dispatch.vmap(f))(x[None])(x[None])[0]):
         assert found.tobytes() == expected.tobytes()
+
+
+WITH = [
+    ("jl,lj,k->k", "ffi", {"order": "F"}), ("j,k->", "dd", {"dtype": complex}), ("kl...,kl...", "ff", {"optimize": True, "dtype": float}), ("kj,l->kj", "dd", {"order": "A"}),
+    ("ij,jk->ik", "df", {"order": "F", "optimize": "greedy"}), ("ij,jk", "dd", {"dtype": "f4", "casting": "same_kind"}), ("ij->i", "f", {"dtype": "f2", "casting": "unsafe"}), ("ij->ji", "d", {"order": "C"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "dtypes", "options"), WITH, ids=[f"{text} {options}" for text, _, options in WITH])
+def test_a_graph_of_keywords_is_numpys_call_to_the_bit(text: str, dtypes: str, options: dict[str, Any]) -> None:
+    """Its loop over operands that it casts, or a result in another order, adds in another order than one of operands that were cast before."""
+    random = np.random.default_rng(0)
+    terms = text.partition("->")[0].split(",")
+    args = [random.normal(size=(3,) * len(term.replace("...", "x"))).astype(kind) for term, kind in zip(terms, dtypes, strict=True)]
+
+    def f(*args: Any) -> Any:
+        return np.einsum(text, *args, **options)
+
+    expected = f(*args)
+    for found in (dispatch.make_fx(f, "fake")(*args)(*args), dispatch.make_fx(f, "symbolic")(*args)(*args), dispatch.functionalize(f)(*args), dispatch.compile(f)(*args)):
+        np.testing.assert_array_equal(found, expected, strict=True)
+        assert getattr(found, "strides", ()) == getattr(expected, "strides", ())
+    tracked = [i for i, kind in enumerate(dtypes) if kind != "i"]
+    pushed = dispatch.jvp(lambda *some: f(*[some[tracked.index(i)] if i in tracked else x for i, x in enumerate(args)]), tuple(args[i] for i in tracked), tuple(args[i] for i in tracked))
+    np.testing.assert_allclose(pushed[0], expected, 1e-2 if expected.dtype == "f2" else 1e-5)
+    np.testing.assert_allclose(pushed[1], len(tracked) * expected, 1e-2 if expected.dtype == "f2" else 1e-4)
