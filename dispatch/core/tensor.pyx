@@ -161,7 +161,7 @@ class Tensor(Wrapped):
         return self.shape[0]
 
     def __iter__(self):
-        # Of a TypeError of iter(x) functools.reduce and NumPy make their own: a length that is no number raises at the first item.
+        # A length that is no number raises at the first item: functools.reduce and NumPy replace a TypeError of iter(x).
         return (self[i] for _ in (None,) for i in range(len(self))) if self.shape else no_items()
 
     # Identity: equality is elementwise, as in NumPy, so it must not decide what a wrapper's hash is.
