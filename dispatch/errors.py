@@ -259,7 +259,7 @@ def kind_of(x: object) -> str:
     if name in ("NoneType", "ellipsis"):
         return "None" if x is None else "an Ellipsis"
     if name.startswith("_") and callable(x):  # NumPy's dispatchers, functions of ctypes: what they are called is inside
-        name = "function"
+        name = "value of cffi" if "CData" in name else "function"
     whose = str(type(x).__module__).partition(".")[0]
     if name in ("dtype", "Tensor", "Array", "ArrayImpl", "device") and whose != "numpy":
         return f"a {whose}.{name}"  # NumPy and this package have such, too

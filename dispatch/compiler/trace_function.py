@@ -20,7 +20,7 @@ from ..core import (
     wrap,
 )
 from ..core.collector import collector_paused
-from ..core.pytree import items_of, leaves, opened, steps, unflatten
+from ..core.pytree import items_of, leaves, opened, paths, steps, unflatten
 from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
@@ -287,6 +287,12 @@ def _left(result: Any, trace: Trace) -> Any:
             raise TracingError(
                 f"the function returns {kind_of(x)}, which runs once, and each call of the graph would return the same one. "
                 "Return arrays."
+            )
+        elif isinstance(x, str) and (f"{TracedTensor.__name__}(" in x or all(isinstance(other, str) for other in flat)):
+            path = [*paths(result)][i] if len(flat) == len([*paths(result)]) else ""
+            raise TracingError(
+                f"the function returns text{path and ' as its result' + path}, which a graph does not compute: each call of it "
+                "would return the same one, whatever the arrays are. Return arrays, and make the text of what the graph gives."
             )
         elif isinstance(x, (set, frozenset)) and any(isinstance(item, Tensor) for item in x):
             raise TracingError(

@@ -117,10 +117,10 @@ def _length(who: str, items: Given, length: Any) -> Any:
     sizes: list[tuple[str, Any]] = []
     for i, x in enumerate(items.arrays):
         if not x.shape:
-            raise ControlFlowError(
-                f"{who}: {items.what}{path_to(items.like, i)} has no axes, so that it has no items. Close over what is the "
-                "same in each step."
-            )
+            path = path_to(items.like, i)
+            steps = " For a number of steps write scan(f, init, None, length)." if who == "scan" and not path else ""
+            said = f"{who}: {items.what}{path} has no axes, so that it has no items. Close over what is the same in each step."
+            raise ControlFlowError(said + steps)
         sizes.append((f"{items.what}{path_to(items.like, i)}", x.shape[0]))
     if length is not None:
         if not isinstance(length, SymInt):

@@ -24,11 +24,13 @@ ELSEWHERE = {
     "Variable": "tensor",
     "as_tensor": "tensor",
     "associative_scan": "scan",
+    "check": "opcheck",
     "custom_gradient": "library.custom_op with op.register_autograd",
     "assert_allclose": "testing.assert_close",
     "assert_close": "testing.assert_close",
     "assert_equal": "testing.assert_close",
     "check_grads": "testing.gradcheck",
+    "custom_function": "library.custom_op",
     "custom_jvp": "library.custom_op with op.register_jvp",
     "custom_vjp": "library.custom_op with op.register_autograd",
     "defvjp": "library.register_autograd",
@@ -65,6 +67,7 @@ ELSEWHERE = {
 DEVICES = "An array has the device that it was made on; a kernel for one is op.register_kernel('cuda', kernel)."
 DRAWS = "Write np.random.default_rng(0), and rng.normal(size=shape) of it."
 CONTAINERS = "Transforms take lists, dicts and dataclasses as they are; go over one by {key: f(x) for key, x in xs.items()}."
+AS_IT_IS = "An operator takes the arrays of this library as they are: op(x)."
 # What others have and this package has not, and how it is done here.
 NOT_HERE = {
     "Parameter": "Write dispatch.tensor(a, requires_grad=True).",
@@ -74,6 +77,7 @@ NOT_HERE = {
     "cuda": DEVICES,
     "device": DEVICES,
     "device_put": DEVICES,
+    "export": AS_IT_IS,
     "func": "Its functions are here: dispatch.grad, dispatch.vmap, dispatch.jacrev.",
     "functional": "Its functions are here: dispatch.jacrev, dispatch.hessian, dispatch.vjp, dispatch.jvp.",
     "hvp": "Write dispatch.jvp(dispatch.grad(f), (x,), (v,))[1].",
@@ -92,6 +96,7 @@ NOT_HERE = {
     "tree": CONTAINERS,
     "tree_map": CONTAINERS,
     "tree_util": CONTAINERS,
+    "wrap": AS_IT_IS,
     "utils": "Write dispatch.checkpoint for torch.utils.checkpoint.",
 }
 FEW = 30  # names that are all listed
@@ -167,7 +172,8 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
         return f" Write np.{name}: NumPy's functions take the values of this package."
     if not known:
         return ""
-    return f" It has {', '.join(known)}." if len(known) < FEW else f" dir({module['__name__']}) lists what it has."
+    own = f"; {face}.custom_op makes an operator of a function of your own" if "custom_op" in known else ""
+    return f" It has {', '.join(known)}." if len(known) < FEW else f" dir({module['__name__']}) lists what it has{own}."
 
 
 def of_package(package: str, name: str, face: str) -> str:

@@ -273,6 +273,10 @@ def note_containers(who: str, raised: BaseException | None, given: Mapping[str, 
         kind = type(x).__name__
         if type(x) in (list, tuple) and any(word in str(raised) for word in (f"'{kind}'", f"a {kind} of length", "sequence")):
             said = f"{who}: {name} is a {kind} of {len(x)}, and the function gets a {kind}, with a value for each item."
+            if name.startswith("argument") and x and all(hasattr(item, "shape") for item in x):
+                call = f"{who}(f, *x)" if who == "eval_shape" else f"{who}(f)(*x)"
+                raised.add_note(f"{said} For arguments of the function give them one by one, {call}.")
+                continue
             one = "np.empty(x)" if who == "eval_shape" else "np.asarray(x)" if len(x) != 1 else "the item alone"
             raised.add_note(f"{said} For one array give {one}.")
 

@@ -21,6 +21,8 @@ LINES = {
     ("scipy.sparse", "_coo_base"): PARTS.replace("{parts}", "{x}.data, {x}.row, {x}.col"),
     ("scipy.sparse", "_dia_base"): PARTS.replace("{parts}", "{x}.data, {x}.offsets"),
     ("scipy.sparse", ""): "{x}.toarray()",
+    ("_ctypes", "_Pointer"): "np.ctypeslib.as_array({x}, shape)",
+    ("_cffi_backend", "_CDataBase"): "np.frombuffer(ffi.buffer({x}), dtype)",
 }
 # What holds numbers and is no array, of Python's own: what NumPy makes an array of.
 COLLECTED = {

@@ -14,6 +14,7 @@ from .call_errors import note, on_device, refused, refused_key, refused_output
 from .frameworks import taken_over
 from .layer import find_layer, layers
 from .observer import observed
+from .own_rules import check_verb
 from .printing import describe, kernels
 
 __all__ = ["documented", "hooks"]
@@ -87,6 +88,7 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
         usual = len(args) == 1 and beside.issuperset(options)  # a fifth of a definition's time was in what `inspect` binds
         wrong = not usual and bool(options or len(args) > 1) and name in documented and not fits(register, args, options)
         try:
+            check_verb(op, name, args)
             if not wrong:
                 return attach(op, *args, **options)
             if all(options.values()):  # it refuses in its own words, unless a decorator comes back, which would say it too late

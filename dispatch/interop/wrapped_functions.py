@@ -52,7 +52,10 @@ def wrapped(fn: Callable[..., Any], name: str | None, schema: str | None, framew
             f"values as it is, or write dispatch.interop.{framework.word.lower()}.export(op)."
         )
     if not callable(fn):
-        raise DefinitionError(f"wrap takes a {framework.word} function, and was given {kind_of(fn)}.")
+        raise DefinitionError(
+            f"wrap takes a {framework.word} function, and was given {kind_of(fn)}. Write wrap(f), "
+            "or wrap(f, 'mylib::f') with a name."
+        )
     text = schema if schema is not None else _schema_of(fn, framework)
     if name is None:
         op = build(Schema.parse(text, name=f"{framework.word.lower()}::{word_of(fn)}"))

@@ -9,12 +9,13 @@ from ..core import DispatchKey, OpOverload
 from ..core.source import caller
 from ..core.wrong_calls import clear, holding
 from ..dispatcher.layer import key_of_name
+from ..dispatcher.own_rules import check_not_own
 from ..errors import DefinitionError, kind_of
 from ..schema.tags import Tag
 from ..schema.types import split_name
 from .libraries import Library, definition
 from .register import register_fake
-from .registry import add
+from .registry import add, known
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -171,6 +172,8 @@ def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None =
         raise DefinitionError(f"{name}: impl names no device. Write 'default' for a kernel that computes on any.")
     if func is None:
         return lambda fn: impl(qualname, keys, fn, lib=lib)
+    if lib is None and (op := known(name)) is not None:
+        check_not_own(op, keys, f"lib.impl({op.schema.name!r}, kernel, ...)")
     library = Library(split_name(name)[0], "IMPL") if lib is None else lib
     for key in keys:
         library.impl(qualname, func, key)

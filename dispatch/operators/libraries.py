@@ -19,7 +19,7 @@ from ..dispatcher.argument_layout import adapted
 from ..dispatcher.call_errors import refused_output
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..dispatcher.rule_parameters import check_kernel_parameters
-from ..errors import DefinitionError, LibraryError, did_you_mean, kind_of, shown
+from ..errors import DefinitionError, LibraryError, SchemaError, did_you_mean, kind_of, shown
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
@@ -320,6 +320,8 @@ class Library(Fields, metaclass=Block):
         namespace, colons, word = name.rpartition("::")
         if colons and namespace != self.ns:
             raise LibraryError(f"{name} is not in the namespace {self.ns!r} of {self!r}. Use a library of {namespace!r}.")
+        if " " in word:
+            raise SchemaError(f"a schema has its arguments in parentheses, 'f(Tensor x) -> Tensor', and {name!r} was given.")
         full = f"{self.ns}::{word}"
         split_name(full)
         return full

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
-from ..core.wrong_calls import check_takes, clear, holding
+from ..core.wrong_calls import clear, holding, may_take
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
+from ..dispatcher.own_rules import check_verb
 from ..errors import ArgumentError, DefinitionError, check_word, did_you_mean, kind_of
 from .kernel_functions import made_of
 from .namespaces import Operator
@@ -56,6 +57,8 @@ def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *be
 def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: Any, **options: Any) -> Any:
     """What `op.register_<layer>` does of all that was given, which comes back last."""
     op = resolve(op, *given)
+    if lib is None:
+        check_verb(op, layer, given)
     with registration_lock:
         already = op.table.all()
         find_layer(layer).attach(op, *given, **options)
@@ -576,7 +579,9 @@ def register_samples(
     if not callable(func):
         made = "samples are made by a function of a numpy.random.Generator"
         raise DefinitionError(f"{op.name}: {made}, and {kind_of(func)} was given.")
-    check_takes("register_samples", func, ("rng",))
+    if not may_take(func, 1):
+        says = "the sample function is called with a random generator. Take it: def samples(random): yield ..."
+        raise DefinitionError(f"{op.name}: {says}")
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
         if name not in op.arguments.names:

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from ..core import Arguments, Check, Definition, Kind, OpOverload, Outputs, registration_lock
 from ..core.source import Caller, warn_of_brother
 from ..dispatcher.operator_hooks import hooks
+from ..dispatcher.own_rules import OWN_RULES
 from ..errors import DefinitionError, LibraryError, SchemaError
 from ..schema.opaque_types import find_class
 from ..schema.schema import Argument, Return, Schema
@@ -48,9 +49,9 @@ __all__ = [
 ]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]
-RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
+# The namespaces of this package; anybody may add kernels to what is in them.
+RESERVED = {"control_flow", "error_state", "generator", "np", "np_random", "prim", "prims"}
 _KEPT = "defined_in"  # what `add` writes on an operator
-_OWN = "own_rules"  # and what `note_own_rules` does
 _MOST_SHARED = 512  # arguments, and outputs, that are kept for the next operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
@@ -201,7 +202,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
 def note_own_rules(*operators: OpOverload) -> None:
     """Note on operators of this package that all that is registered for them so far is its own."""
     for op in operators:
-        vars(op)[_OWN] = tuple(op.table.all())
+        vars(op)[OWN_RULES] = tuple(op.table.all())
 
 
 def check_definable(schema: Schema, module: str, place: str) -> tuple[Namespace, Operator]:
@@ -233,7 +234,7 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             operator=name,
         )
     if overload and (
-        overload in (_KEPT, _OWN)
+        overload in (_KEPT, OWN_RULES)
         or hasattr(Operator, overload)
         or hasattr(OpOverload, overload)
         or overload.startswith("register_")

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration
 from ..dispatcher.layer import find_layer
+from ..dispatcher.own_rules import OWN_RULES
 from ..schema.schema import Schema
 from ..schema.types import split_name
 from .namespaces import known
@@ -118,7 +119,7 @@ def is_kernel(registration: Registration) -> bool:
 
 def runs_as_ours(op: OpOverload) -> bool:
     """Whether an operator and all its kernels are this package's."""
-    own = vars(op).get("own_rules", ())
+    own = vars(op).get(OWN_RULES, ())
     return is_ours(op) and all([registration in own for registration in op.table.all() if is_kernel(registration)])
 
 

@@ -15,6 +15,11 @@ ALLOWED = (
     "Literal[...], an Enum, a dataclass or NamedTuple, list[...], tuple[...], dict[str, ...] and ... | None"
 )
 
+RESIDUAL_ALONE = (
+    "the return is hinted Residual alone, which only the backward gets, and nothing is written: a call would give nothing. "
+    "Write -> tuple[np.ndarray, Residual], and return the result and the residual."
+)
+
 # Hints that are often written, and what was probably meant. The first column is compared by identity.
 _MEANT: tuple[tuple[object, str], ...] = (
     (list, "list[np.ndarray]"), (collections.abc.Sequence, "list[np.ndarray]"),
@@ -91,7 +96,7 @@ def of_name(name: str) -> str:
 def nearest(hint: object) -> str:
     """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
     word = getattr(hint, "__name__", type(hint).__name__).rpartition(".")[2]
-    if isinstance(hint, (np.ndarray, types.ModuleType)) or word in _ARRAYS or word.startswith("ndpointer"):
+    if isinstance(hint, (np.ndarray, types.ModuleType)) or word in _ARRAYS or word.startswith(("ndpointer", "LP_c_")):
         return "np.ndarray"
     if isinstance(hint, (list, tuple)) and hint:
         word = "list" if isinstance(hint, list) and len(hint) == 1 else "tuple"  # a list's hint names one type, for all items

@@ -16,14 +16,14 @@ import numpy as np
 
 from ..core.source import innermost, where
 from ..core.wrong_calls import holding
-from ..errors import DefinitionError, HintError, SchemaError, check_function, did_you_mean, kind_of, shown
+from ..errors import DefinitionError, HintError, SchemaError, check_function, close_matches, did_you_mean, kind_of, shown
 from .defaults import accept, spell
 from .dimensions import Places, Tree
-from .hint_suggestions import ALLOWED
+from .hint_suggestions import ALLOWED, RESIDUAL_ALONE
 from .hints import HintReader, word_of
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
-from .types import NONE, STR, TENSOR, Alias, Base, OptionalOf, Type, split_name
+from .types import NONE, RESIDUAL, STR, TENSOR, Alias, Base, OptionalOf, Type, split_name
 
 _EMPTY: Any = inspect.Parameter.empty
 _P = inspect.Parameter
@@ -93,6 +93,8 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
         )
     found = word_of(result)
     results, dtypes = reader.returns(result) if found is None or found is NONE else ((found,), (None,))
+    if results == (RESIDUAL,) and not any(a.is_write for a in arguments):
+        raise HintError(f"{name}: {RESIDUAL_ALONE}", operator=name)
     tree = _dimensions(reader) if found is None else None
     sizes = tree.members if isinstance(tree, Places) and len(results) > 1 else (tree,) * len(results)
     aliases: list[Alias | None] = [None] * len(results)
@@ -239,7 +241,7 @@ def _shared(
     arrays = [word for word, kind in kinds.items() if kind.has_tensor]
     if isinstance(mutates_args, str):
         if mutates_args != "unknown":
-            words = [word for word in re.findall(r"\w+", mutates_args) if word in arrays]
+            words = [word for word in re.findall(r"\w+", mutates_args) if word in arrays] or close_matches(mutates_args, arrays)
             said = f"({', '.join(map(repr, words))}{',' * (len(words) == 1)})" if words else "('x',)"
             raise DefinitionError(
                 f"{name}: mutates_args is a string, and would be read letter by letter. "

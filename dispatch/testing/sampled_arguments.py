@@ -142,7 +142,7 @@ def _read(op: OpOverload, own: SampleFunction, given: Any, random: "np.random.Ge
     if not isinstance(given, Mapping):
         raise ArgumentError(
             f"{op.name}: a sample is a tuple, the arguments by position, or a dict of arguments by name, and its sample "
-            f"function gave {kind_of(given)}."
+            f"function gave {kind_of(given)}. Write `yield x,` for one argument x."
         )
     for name in given:
         if name not in op.arguments.names:

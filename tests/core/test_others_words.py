@@ -1,5 +1,7 @@
 """What is written in place of others' names runs, and gives what NumPy gives."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ NAMES = {
     "np": np, "dispatch": dispatch, "axis": 0, "low": 0.0, "high": 1.0, "n": 1, "k": 2, "shape": (2, 3), "dtype": np.float32,
     "index": np.array([[0, 1, 0]]), "mask": A > 0, "value": 5.0, "values": [1.0, 2.0], "weight": 0.5, "start": 0, "length": 1,
     "source": 0, "destination": 1, "axes": (1, 0), "i": 0, "y": A + 1,
+    "labels": np.array([0]), "slope": 0.1, "alpha": 1.0,
 }  # fmt: skip
 NEITHER = ("f(", "(f)", "cupy", "grad", "ctypes", " = ", "=", "del ", "@", "index]", ".at(", "put_along", ", ", ": ", "dense", "low:")
 EXPRESSIONS = sorted({words for words in ELSEWHERE.values() if not any(part in words for part in NEITHER)})
@@ -31,6 +34,14 @@ def test_what_is_one_expression_can_be_computed(words):
 ])  # fmt: skip
 def test_what_stands_for_a_name_computes_what_the_name_says(name, expected):
     assert np.array_equal(eval(ELSEWHERE[name], dict(NAMES, x=A)), expected)
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("silu", A / (1 + np.exp(-A))), ("gelu", A * (1 + np.vectorize(math.erf)(A / math.sqrt(2))) / 2), ("mse_loss", 1.0),
+    ("elu", np.where(A < 0, np.exp(A) - 1, A)), ("leaky_relu", np.maximum(A, 0.1 * A)), ("softplus", np.log1p(np.exp(A))),
+])  # fmt: skip
+def test_what_stands_for_an_activation_has_its_formula(name, expected):
+    np.testing.assert_allclose(eval(ELSEWHERE[name], dict(NAMES, x=A)), expected, rtol=1e-13)
 
 
 def noted(f, x=A):

@@ -2,6 +2,7 @@
 
 import collections
 import collections.abc
+import ctypes
 import datetime as dt
 import pathlib
 import typing
@@ -84,3 +85,7 @@ def test_what_is_allowed_has_a_schema_type():
 )
 def test_a_hint_is_shown_as_it_is_written(hint, text):
     assert show(hint) == text
+
+
+def test_a_pointer_of_ctypes_is_an_array():
+    assert nearest(ctypes.POINTER(ctypes.c_double)) == nearest(np.ctypeslib.ndpointer(np.float64)) == "np.ndarray"

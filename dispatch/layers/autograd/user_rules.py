@@ -130,10 +130,11 @@ def materialized(node: Context, grad: Any, structure: tuple[Any, ...], fill: boo
 def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...] | None, *, lists: bool) -> list[Any]:
     """The gradients that a user's backward returned, in the order of the edges."""
     names = op.arguments.names
-    if grads is None and len(names) > 1:  # of one argument None is its gradient, as in torch
+    if grads is None:  # of one argument torch takes it for no gradient, and so loses that of who forgot to return it
+        each = f"one gradient for each argument ({', '.join(names)}), None in its place"
         raise GradientError(
-            f"{op.name}: its backward returned None, as a function without a return statement does. Return one gradient "
-            f"for each argument ({', '.join(names)}), None in its place for one without.",
+            f"{op.name}: its backward returned None, as a function without a return statement does. Return "
+            f"{each if len(names) > 1 else 'the gradient, (None,)'} for one without.",
             operator=op.name,
         )
     if not isinstance(grads, (tuple, list)):

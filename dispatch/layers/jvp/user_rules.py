@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core import OpOverload, conversions, descend
 from ...core.array_memory import inexact_layout, unwritable, writable
-from ...core.pytree import mapped
+from ...core.pytree import leaves, mapped
 from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made
 from ...dispatcher.rule_parameters import by_position
 from ...errors import GradientError
@@ -37,6 +37,8 @@ def user_kernel(op: OpOverload, given: Any) -> Kernel:
         pushed = rule(tangents, sealed(out), *values)
         if conversions() != before:
             raise number_taken(op)
+        if pushed is None and not by_row:
+            check_has_none(op, out)
         if flat:
             return with_tangent(op, like, out, writable(pushed), "its output", by_row)
         return with_tangents(op, like, out, mapped(writable, pushed), by_row=by_row)
@@ -48,6 +50,18 @@ def is_flat(op: OpOverload) -> bool:
     """Whether every array of an operator is an argument or the one output itself, and none is inside a container."""
     types = [a.type.element if isinstance(a.type, OptionalOf) else a.type for a in (*op.schema.arguments, *op.schema.returns)]
     return len(op.schema.returns) == 1 and all(t == TENSOR or not (t.has_tensor or t in (ANY, RESIDUAL)) for t in types)
+
+
+def check_has_none(op: OpOverload, out: Any) -> None:
+    """Raise where a rule returned None for outputs of which one has a tangent: a function that forgets its return would."""
+    count = len(op.schema.returns) - op.outputs.residual
+    if any(inexact_layout(x) is not None for x in leaves(out[:count] if len(op.schema.returns) > 1 else out)):
+        each = "a tangent for each output, None in its place" if count > 1 else "the tangent, np.zeros_like(output)"
+        raise GradientError(
+            f"{op.name}: its jvp rule returned None, as a function without a return statement does. Return {each} for one "
+            "without.",
+            operator=op.name,
+        )
 
 
 def number_taken(op: OpOverload) -> GradientError:

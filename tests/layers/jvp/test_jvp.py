@@ -150,7 +150,24 @@ def test_what_is_no_float_comes_out_plain():
     value, t = push(f, (X,), (T,))
     assert type(value) is np.ndarray
     assert t is None
-    assert push(ruled(lambda tangents, output, x: None), (X,), (T,))[1] is None
+
+
+def test_a_rule_that_returns_nothing_is_refused_as_one_without_a_return_statement():
+    begins = "its jvp rule returned None, as a function without a return statement does. Return "
+    forgets = ruled(lambda tangents, output, x: None)
+    assert said(lambda: push(forgets, (X,), (T,)), GradientError) == (
+        f"{forgets.name}: {begins}the tangent, np.zeros_like(output) for one without."
+    )
+    pair = define("(Tensor x) -> (Tensor, Tensor)", lambda x: (x + 1, x + 2))
+    pair.register_jvp(lambda tangents, output, x: None)
+    assert said(lambda: push(pair, (X,), (T,)), GradientError) == (
+        f"{pair.name}: {begins}a tangent for each output, None in its place for one without."
+    )
+    pair.register_jvp(lambda tangents, output, x: (tangents[0], None))
+    assert push(pair, (X,), (T,))[1][1] is None
+    order = define("(Tensor x) -> Tensor", np.argsort)
+    order.register_jvp(lambda tangents, output, x: None)
+    assert push(order, (X,), (T,))[1] is None
 
 
 @pytest.mark.parametrize(("gives", "expected"), [
