@@ -11,7 +11,7 @@ from ..core.pytree import mapped
 from ..core.wrong_calls import clear, may_take
 from ..layers.trace import TRACE
 from ..operators.registry import ops
-from .carries import Given, filled, owned, same_structure
+from .carries import Given, as_number, filled, owned, same_structure
 from .tracing import Function, trace
 from .words import branches_differ, condition_refused, functions_refused, is_true, layout_text, path_to, structure_text
 
@@ -61,11 +61,10 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
         raise functions_refused("cond", "cond(pred, lambda x: ..., lambda x: ..., x)", true, false)
     if not (may_take(true, len(operands)) and may_take(false, len(operands))):  # also of the branch that is not taken
         raise TypeError("cond")  # of which `clear` says how the two are called
-    kind = type(pred)
-    if kind is bool or (kind is np.bool_ and active_mode(TRACE) is None):
-        return own(true(*operands) if pred else false(*operands))
-    if not isinstance(pred, Tensor) and active_mode(TRACE) is None:
-        return own(true(*operands) if is_true("cond", pred) else false(*operands))
+    if type(pred) is bool or (not isinstance(pred, Tensor) and active_mode(TRACE) is None):
+        known = pred if type(pred) in (bool, np.bool_) else is_true("cond", pred)
+        values = [x if type(x) is np.ndarray and x.shape else mapped(as_number, x) for x in operands]
+        return own(true(*values) if known else false(*values))
     if not isinstance(pred, Tensor):
         pred = np.asarray(pred)[()]
     if pred.dtype != bool or pred.shape:

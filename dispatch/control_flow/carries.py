@@ -8,7 +8,8 @@ import numpy as np
 
 from ..core import Tensor, active_mode, device_of
 from ..core.pytree import leaves, leaves_like, paths, unflatten
-from ..layers.trace import TRACE
+from ..layers.trace import TRACE, TracedNumber
+from ..operators.registry import ops
 from .tracing import FAKE
 from .words import carry_changed, kind_changed, path_to, result_refused
 
@@ -42,13 +43,17 @@ def filled(like: Any, arrays: Sequence[Any]) -> Any:
 
 def as_array(who: str, what: str, x: Any) -> Any:
     """An array of what a loop was given; a number of NumPy's, which nobody can write to, of what has no axes."""
-    if isinstance(x, Tensor):
-        return x
-    if type(x) in NUMBERS or (type(x) is np.ndarray and not x.shape):
-        return np.asarray(x)[()]
-    if device_of(x) is None:
+    x = as_number(x)
+    if not isinstance(x, Tensor) and device_of(x) is None:
         raise result_refused(who, x, what)
     return x
+
+
+def as_number(x: Any) -> Any:
+    """A number of NumPy's for Python's numbers and for an array without axes; anything else as it is."""
+    if type(x) is TracedNumber:
+        return ops.np.positive(x)
+    return np.asarray(x)[()] if type(x) in NUMBERS or (type(x) is np.ndarray and not x.shape) else x
 
 
 def frozen(x: Any) -> Any:
@@ -71,8 +76,8 @@ def returned(given: Given, carry: Any) -> Any:
 
 
 def owned(x: Any) -> Any:
-    """A result as an operator gives it: in C order, which sums go by, and no array that a function was given or closes over."""
-    return x.copy() if type(x) is np.ndarray or isinstance(x, Tensor) else x
+    """A result as an operator gives it: a number of NumPy's, or an array in C order, which sums go by, and nobody else's."""
+    return x.copy() if type(x) is np.ndarray or isinstance(x, Tensor) else as_number(x)
 
 
 def check_carry(who: str, given: Given, outputs: Sequence[Any], like: Any) -> None:

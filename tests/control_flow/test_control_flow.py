@@ -347,6 +347,27 @@ def test_a_write_to_what_comes_out_changes_nothing_else_compiled_or_not(name):
         np.testing.assert_array_equal(KEPT, np.ones(3))
 
 
+NUMBERED = {  # loops and branches of Python's numbers
+    "cond, an operand": lambda x, k: dispatch.cond(np.sum(x) > 3, lambda c: c * 2, lambda c: c - 1, 2),
+    "cond, a float that is given": lambda x, k: dispatch.cond(np.sum(x) > 3, lambda c: c * 2, lambda c: c - 1, k),
+    "cond by a bool": lambda x, k: dispatch.cond(True, lambda c: (c["k"], 1), lambda c: (c["k"], 2), {"k": k}),
+    "cond, constants": lambda x, k: dispatch.cond(np.sum(x) > 3, lambda: (1, True, 0.5), lambda: (2, False, 1.5)),
+    "while_loop": lambda x, k: dispatch.while_loop(lambda c: c < 9, lambda c: c * 2, k),
+    "fori_loop": lambda x, k: dispatch.fori_loop(0, 2, lambda i, c: c * 1.5, k),
+    "scan": lambda x, k: dispatch.scan(lambda c, v: (c * v, 1.0), k, x),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_a_number_of_pythons_is_one_of_numpys_compiled_or_not(name):
+    compiled = dispatch.compile(NUMBERED[name], fullgraph=True)
+    for x, k in ((X, 2.0), (X * 0, 2.0), (X, 3.0)):
+        found, expected = leaves(compiled(x, k)), leaves(NUMBERED[name](x, k))
+        assert [type(y) for y in found] == [type(y) for y in expected]
+        assert all(isinstance(y, (np.generic, np.ndarray)) for y in expected)
+        np.testing.assert_equal(found, expected)
+
+
 def test_a_loop_of_no_steps_gives_what_went_in():
     empty = np.ones((0, 2))
     carry, ys = dispatch.scan(lambda c, row: (c * 2, row[0] * c), X, empty)
