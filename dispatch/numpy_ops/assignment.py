@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import Tensor, note_request
+from ..dispatcher.conversion_advice import library_advice
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, clone
 from ..operators.views import ARRAY, base_of, is_number, overlap
@@ -196,10 +197,8 @@ def check_target(spelling: str, x: Any) -> None:
     """Raise for a tracked value that would be written to a plain array."""
     if not isinstance(x, Tensor):
         note_request()  # as `x[i] = value` does, for which NumPy asks the value for its array
-        raise UnsupportedError(
-            f"{spelling} would write to an array of shape {np.shape(x)}, which cannot hold what a Tensor tracks. "
-            "Make the array of a tracked one: np.zeros_like(x, shape=...)."
-        )
+        instead = library_advice("Make the array of a tracked one: np.zeros_like(x, shape=...).")  # in np.full_like another function
+        raise UnsupportedError(f"{spelling} would write to an array of shape {np.shape(x)}, which cannot hold what a Tensor tracks. {instead}")
     check_memory(spelling, x)
 
 

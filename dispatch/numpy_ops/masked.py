@@ -242,16 +242,23 @@ def _spread_mean(g: Any, x: Any, mask: Any, axis: Any, keepdims: Any) -> Any:
     return _only(reduction.spread(g, x.shape, axis, keepdims), mask)
 
 
+def _sum_of_chosen(x: Any, mask: Any, axis: Any, dtype: Any, *, keepdims: bool) -> Any:
+    """Return an array laid out as a mean: NumPy divides the sum in place."""
+    return np.sum(x, axis, keepdims=keepdims, where=mask)
+
+
 mean_where = composite(
     "mean_where" + AVERAGED,
     _mean_where,
     numpy=lambda x, mask, axis, dtype, *, keepdims: np.mean(x, axis, dtype, keepdims=keepdims, where=mask),
+    laid_out=_sum_of_chosen,
     autograd=pullbacks(x=_spread_mean),
 )
 nanmean_where = composite(
     "nanmean_where" + AVERAGED,
     _nanmean_where,
     numpy=lambda x, mask, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims, where=mask),
+    laid_out=_sum_of_chosen,
     autograd=pullbacks(x=lambda g, x, mask, axis, keepdims: _spread_mean(g, x, ops.np.broadcast_to(_no_nan(x, mask), x.shape), axis, keepdims)),
 )
 
@@ -312,9 +319,15 @@ def _of_deviation(rule: Function) -> Function:
     return pullback
 
 
+def _sum_of_squares(x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, *, keepdims: bool) -> Any:
+    """Return an array laid out as a variance."""
+    return np.sum(x if mean is None else x - mean, axis, keepdims=keepdims, where=True if mask is None else mask)
+
+
 var_where = composite(
     "var_where" + SPREAD,
     _var_where,
+    laid_out=_sum_of_squares,
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.var(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
     ),
@@ -323,6 +336,7 @@ var_where = composite(
 std_where = composite(
     "std_where" + SPREAD,
     _std_where,
+    laid_out=_sum_of_squares,
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.std(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
     ),

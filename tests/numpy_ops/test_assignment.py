@@ -433,6 +433,13 @@ def test_a_target_that_cannot_hold_what_is_written() -> None:
     assert np.array_equal(plain, A)
 
 
+def test_a_function_of_numpys_that_makes_its_array_itself_is_told_by_its_own_name() -> None:
+    x, y = np.zeros((2, 3)), np.array([0.5, 1.5, 2.5])
+    with pytest.raises(UnsupportedError, match=r"^np\.copyto would write to an array of shape \(2, 3\), .*\. np\.full_like asks some of its arguments .* Write dispatch\.numpy\.full_like"):
+        dispatch.grad(lambda y: np.sum(np.full_like(x, y)))(y)
+    assert np.array_equal(dispatch.grad(lambda y: np.sum(dispatch.numpy.full_like(x, y)))(y), [2.0, 2.0, 2.0])
+
+
 def test_at_casts_as_numpy_does() -> None:
     def f(y: Any) -> Any:
         y = y * 2

@@ -149,3 +149,14 @@ def test_the_spread_that_a_tangent_goes_through_is_numpys_to_the_bit(function: A
         if function in (np.nanvar, np.nanstd):
             x[0, k % 5] = np.nan
         np.testing.assert_array_equal(dispatch.jvp(lambda x: function(x, axis=0), (x,), (x,))[0], function(x, axis=0), strict=True)
+
+
+@pytest.mark.parametrize("function", [np.mean, np.var, np.std, np.nanmean], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["f8", "i4", "c16"])
+def test_a_shape_rule_lays_out_what_is_chosen_as_numpy_does(function: Any, dtype: str) -> None:
+    x, mask = np.arange(1, 25).reshape(2, 3, 4, order="F").astype(dtype, order="F"), np.ones((3, 4), bool)
+    for axis, keepdims in product((0, 1, -1, (0, 2)), (False, True)):
+        reduce = lambda x, axis=axis, keepdims=keepdims: function(x, axis=axis, where=mask, keepdims=keepdims)
+        expected, found = reduce(x), dispatch.eval_shape(reduce, x)
+        counting = [i for i, n in enumerate(expected.shape) if n > 1]
+        assert [found.strides[i] for i in counting] == [expected.strides[i] for i in counting]
