@@ -305,6 +305,9 @@ def test_derivatives_of_derivatives_have_their_limits() -> None:
             (lambda x: scipy_special.it2j0y0(x)[0], 1e-9, 1, 2.5e-10),
             (lambda x: scipy_special.it2i0k0(x)[0], 1e-9, 1, 2.5e-10),
             (lambda x: scipy_special.it2i0k0(x)[0], 0.0, 2, 0.25),
+            (lambda x: scipy_special.struve(0.0, x), 0.0, 1, 2 / np.pi),
+            (lambda x: scipy_special.struve(2.0, x), 0.0, 1, 0.0),
+            (lambda x: scipy_special.modstruve(0.0, x), 0.0, 1, 2 / np.pi),
         ):
             g = f
             for _ in range(order):
