@@ -18,7 +18,6 @@ import errno
 import inspect
 import io
 import json
-import math
 import os
 import platform
 import shutil
@@ -48,7 +47,7 @@ from .operators.loading import defined_by, is_file, load
 from .operators.registry import find, ops
 from .testing import opcheck
 from .testing.generated_tests import Failures
-from .testing.package_checks import MOST_SAMPLES, PATIENCE, Outcome, check_operators, checked_requirements
+from .testing.package_checks import MOST_SAMPLES, PATIENCE, Outcome, check_limits, check_operators, checked_requirements
 
 FAULTS, NOT_CHECKED, INTERRUPTED = 1, 2, 130  # what `check` ends with, if not with 0
 ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
@@ -154,10 +153,7 @@ def _check(options: argparse.Namespace) -> int:
     """Check the operators of a module, and return 1 if one fails; after an interrupt print what is known, and return 130."""
     rows: list[Outcome] = []
     done, status = 0, 0
-    if options.samples < 1:
-        raise ArgumentError(f"--samples is how many an operator is checked with, at least 1, and was {options.samples}.")
-    if not (math.isfinite(options.timeout) and options.timeout > 0):
-        raise ArgumentError(f"--timeout is how many seconds a call may take, above 0, and was {options.timeout:g}.")
+    check_limits(options.samples, options.timeout)
     require, failures = checked_requirements(options.require), Failures(options.failures, known=True)
     aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
     with aside:

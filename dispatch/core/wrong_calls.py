@@ -382,6 +382,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             return ArgumentError(f"{call} was given '{name}' twice, by position and by name. Give it once.")
     if len(args) > len(by_position):
         more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
+        if by_position == ["f"]:
+            return ArgumentError(f"{more} What f is called with goes into the second call: {name}(f)(x).")
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
     missing = _missing(parameters, len(args), keywords)
     first_of = MISSING.get(missing[0], MISSING.get(f"{name}.{missing[0]}", "")) if len(missing) == 1 else ""
@@ -489,7 +491,7 @@ class BlockFunction:
         self.__call = clear(function)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 1 and inspect.isfunction(args[0]) and not keywords:
+        if len(args) == 1 and callable(args[0]) and not keywords:
             name = self.__call.__name__
             raise ArgumentError(
                 f"{name} makes a block, and was given a function. Write @{name}(...) above the function, or "

@@ -21,6 +21,8 @@ LINES = {
     ("scipy.sparse", "_coo_base"): PARTS.replace("{parts}", "{x}.data, {x}.row, {x}.col"),
     ("scipy.sparse", "_dia_base"): PARTS.replace("{parts}", "{x}.data, {x}.offsets"),
     ("scipy.sparse", ""): "{x}.toarray()",
+    ("dask", "Delayed"): "{x}.compute()",
+    ("numpy", "_ctypes"): "the array itself, of which a kernel asks {x}.ctypes",
     ("_ctypes", "_Pointer"): "np.ctypeslib.as_array({x}, shape)",
     ("_cffi_backend", "_CDataBase"): "np.frombuffer(ffi.buffer({x}), dtype)",
 }

@@ -3,7 +3,7 @@
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from ..core import DispatchKey, ModeGuard
 from ..core.wrong_attributes import Attributes
@@ -18,6 +18,9 @@ class Entered(threading.local):
 
     def __init__(self) -> None:
         self.guards: list[ModeGuard] = []
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a mode is turned on in the threads of one process, and cannot be pickled. Make another one there.")
 
 
 class ModeBlock(Attributes, metaclass=Block):

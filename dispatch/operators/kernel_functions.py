@@ -74,6 +74,11 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
             f"function around it, which makes the result and gives it pointers: def {short}(x: np.ndarray) -> np.ndarray: "
             f"out = np.empty_like(x); library.{_word_of(fn)}(x.ctypes, out.ctypes, x.size); return out."
         )
+    if inferred and type(fn).__module__ == "_cffi_backend":
+        return (
+            "a function of cffi takes numbers and pointers and says nothing of arrays. Write a function around it, which makes "
+            f"the result and gives it pointers, ffi.from_buffer(\"double[]\", x): def {short}(x: np.ndarray) -> np.ndarray: ..."
+        )
     if inferred and (framework := str(getattr(fn, "__module__", "")).partition(".")[0]) in ("torch", "jax"):
         return (
             f"{_word_of(fn)} is a function of {framework}, which takes no arrays of NumPy. Write "

@@ -9,7 +9,7 @@ More than 350 lines: each registration can be refused in several ways, with word
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
@@ -304,6 +304,9 @@ class Library(Fields, metaclass=Block):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.destroy()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} keeps what one process registered, and cannot be pickled or copied. Make another.")
 
     def __repr__(self) -> str:
         key = "" if self.dispatch_key is None else str(self.dispatch_key)

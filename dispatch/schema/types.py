@@ -30,7 +30,7 @@ _INSTEAD = {
     "int64_t": "int", "DeviceIndex": "int", "double": "float", "SymFloat": "float", "SymBool": "bool",
     "Number": "Scalar", "dtype": "ScalarType", "device": "Device", "string": "str", "object": "Any",
     "ndarray": "Tensor", "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
-    "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)",
+    "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)", "void": "-> () for no result",
 }  # fmt: skip
 _NO_MEANING = frozenset((
     "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Stream", "Dimname", "Capsule", "Future",

@@ -1,5 +1,6 @@
 """Checks every operator of a package, each with samples: what `npdispatch check` prints and `pytest --opcheck` runs."""
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -205,6 +206,14 @@ def checked_requirements(words: Iterable[str]) -> tuple[str, ...]:
             known = ", ".join(REQUIREMENTS)
             raise ArgumentError(f"{word!r} cannot be required.{did_you_mean(word, REQUIREMENTS)} What can: {known}.")
     return found
+
+
+def check_limits(samples: int, timeout: float, before: str = "--") -> None:
+    """Raise for a number of samples, or of seconds, of which there are none; `before` is how the options begin."""
+    if samples < 1:
+        raise ArgumentError(f"{before}samples is how many an operator is checked with, at least 1, and was {samples}.")
+    if not (math.isfinite(timeout) and timeout > 0):
+        raise ArgumentError(f"{before}timeout is how many seconds a call may take, above 0, and was {timeout:g}.")
 
 
 def required_of(op: OpOverload, require: Sequence[str]) -> Iterator[Outcome]:

@@ -25,6 +25,7 @@ from .package_checks import (
     TESTS,
     XFAILED,
     Outcome,
+    check_limits,
     check_sample,
     checked_requirements,
     judged,
@@ -46,9 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "opcheck: a check of an operator, of --opcheck")
     try:
         checked_requirements(config.getoption("opcheck_require"))
+        check_limits(*_limits(config), "--opcheck-")
         Failures(config.getoption("opcheck_failures"), known=True)
     except DispatchError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _limits(config: pytest.Config) -> tuple[int, float]:
+    """How many samples there are of each operator, and how many seconds a call may take."""
+    samples, timeout = config.getoption("opcheck_samples"), config.getoption("opcheck_timeout")
+    return MOST_SAMPLES if samples is None else samples, PATIENCE if timeout is None else timeout
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,10 +89,11 @@ class PackageCollector(pytest.Collector):
 
     def _items(self, op: OpOverload, known: Failures, require: tuple[str, ...]) -> Iterator["CheckItem"]:
         option = self.config.getoption
-        how: dict[str, Any] = {"isolate": not option("opcheck_no_isolate"), "timeout": option("opcheck_timeout") or PATIENCE}
+        most, timeout = _limits(self.config)
+        how: dict[str, Any] = {"isolate": not option("opcheck_no_isolate"), "timeout": timeout}
         for outcome in required_of(op, require):
             yield CheckItem.of(self, Checked(op, outcome, known, how), outcome.check)
-        for sample in samples_of(op, option("opcheck_samples") or MOST_SAMPLES, **how):
+        for sample in samples_of(op, most, **how):
             checked = Checked(op, sample, known, how)
             for check in ["samples"] if isinstance(sample, Outcome) else ALL:
                 yield CheckItem.of(self, checked, check)
