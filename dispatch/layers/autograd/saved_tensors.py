@@ -37,10 +37,22 @@ def protect(x: Any) -> Any:
     """
     if items_of(x) is not None:
         return mapped(protect, x)
+    if isinstance(x, Tensor) and _has_saver(x):
+        value = protect(x.value)
+        return x.saved(value) if hasattr(x, "saved") else wrap(type(x), value, x, x.kept)
     kept = unwritten(x, COPIED_BYTES)
     if kept is not None or x is None:
         return kept
     return wrap(type(x), protect(x.value), x, x.kept) if isinstance(x, Tensor) else protect_large(x)
+
+
+def _has_saver(x: Any) -> bool:
+    """Whether a value is one, or has one below it, that stays itself when a write changes what it stands for."""
+    while isinstance(x, Tensor):
+        if hasattr(x, "saved"):
+            return True
+        x = x.value
+    return False
 
 
 def protect_argument(x: Any) -> Any:

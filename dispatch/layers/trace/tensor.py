@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from ...core import DispatchKey, Tensor, check_open, note_request
+from ...core import DispatchKey, Tensor, check_open, note_request, wrap
 from ...core.source import line
 from ...dispatcher.conversion_advice import array_advice
 from ...errors import TracedDataError, TracingError
@@ -35,6 +35,12 @@ class TracedTensor(Tensor):
         """The steps between elements along each axis, in bytes."""
         found: tuple[int, ...] = self.value.strides
         return found
+
+    def saved(self, value: Any) -> "TracedTensor":
+        """Return what a tape saves of this, with a value below: it stays as this is now, whatever is written."""
+        made = wrap(TracedTensor, value, self, self.node)
+        self.level.payload.save(made)
+        return made
 
     def _read(self, what: str, instead: str) -> TracingError:
         """Return the exception for a read of data, which a graph would keep from one run; a fake has no data at all."""

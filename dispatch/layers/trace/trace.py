@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError, heard
 from ...graph import Graph, Node
 from ...operators.functional_variant import Form
+from ...operators.prims import clone
 from ...schema.tags import Tag
 from ...symbolic import SymInt
 from .kernel import STATIC, metadata, taken
@@ -32,6 +34,18 @@ from .variable_names import name_of
 
 TRACE = int(DispatchKey.TRACE)
 NUMBERS = (int, float, complex)
+
+
+def owner_of(node: Node) -> Node:
+    """Return the node that made the memory of a value, of which those between may be views."""
+    while node.op is not None:
+        schema = node.op.schema
+        pairs = zip(schema.arguments, node.args, strict=False)
+        shown = next((x for a, x in pairs if a.alias is not None and not a.is_write and type(x) is Node), None)
+        if shown is None or not any(returned.alias is not None for returned in schema.returns):
+            break
+        node = shown
+    return node
 
 
 class Constant:
@@ -50,7 +64,9 @@ class Trace:
     operator may write to it. `env` is the ShapeEnv, if sizes are symbols.
     """
 
-    __slots__ = ("_constants", "_hidden", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "thread")
+    __slots__ = (
+        "_constants", "_hidden", "_saved", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "thread",
+    )  # fmt: skip
 
     def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None, env: Any = None) -> None:
         self.graph, self.lift, self.env = graph, lift or copied, env
@@ -61,6 +77,7 @@ class Trace:
         self._constants: dict[int, Constant] = {}  # by id of the array
         self.objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
         self._hidden: dict[int, tuple[Any, str]] = {}  # by id: arrays inside such objects, and the operator that gave them
+        self._saved: list[ref[TracedTensor]] = []  # what tapes have saved, for a write that may come
         self.lines: dict[Any, Any] = {}  # of the code that runs, as `here` keeps them
 
     def begin(self) -> ModeGuard:
@@ -120,6 +137,24 @@ class Trace:
                         operator=op.name,
                         argument=op.arguments.names[i],
                     )
+                if type(x) is TracedTensor and self._saved:
+                    self._copy_saved(x)
+
+    def save(self, x: TracedTensor) -> None:
+        """Note a value that has to stay as it is."""
+        self._saved.append(ref(x))
+
+    def _copy_saved(self, written: TracedTensor) -> None:
+        """Copy in the graph what a tape has saved of a value, or of one that it shares memory with, before it is written."""
+        owner, left = owner_of(written.node), []
+        for each in self._saved:
+            if (saved := each()) is None:
+                continue
+            if owner_of(saved.node) is owner:
+                saved.kept = clone(saved).node
+            else:
+                left.append(each)
+        self._saved = left
 
     def check_shown(self, x: Any) -> None:
         for array in (x, getattr(x, "base", None)):

@@ -446,3 +446,46 @@ def test_lines_are_those_of_the_user():
     graph = make_fx(grad(lambda x: np.sum(np.sin(x))))(X)
     assert {node.source.file for node in graph.find_nodes(kind="call")} == {__file__}
     assert graph.find_nodes(op="np::sin")[0].source.text == "graph = make_fx(grad(lambda x: np.sum(np.sin(x))))(X)"
+
+
+def written_behind(x):
+    c = np.argsort(x)
+    v = np.sum(c * x)
+    c += 1
+    return v
+
+
+def mask_written_behind(x):
+    c = x > 1.5
+    v = np.sum(np.where(c, x, 0) * x)
+    c[0] = False
+    return v
+
+
+def view_written_behind(x):
+    c = np.argsort(x) * 1.0
+    w = c[1:]
+    v = np.sum(np.sin(c * x))
+    w *= 5
+    u = np.sum(c * x)
+    c[:] = 0
+    return u * v
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("f", [written_behind, mask_written_behind, view_written_behind])
+def test_what_a_tape_has_saved_of_a_traced_value_outlives_a_write_to_it(f, mode):
+    """The graph copies the value before the write, where the tape still holds it; what is written behind the gradient is not copied."""
+    x = np.array([3.0, 1.0, 2.0])
+    batch = np.stack([x, x[::-1]])
+    for transform, given in ((grad(f), x), (dispatch.hessian(f), x), (vmap(grad(f)), batch), (lambda x: jvp(grad(f), (x,), (x,))[1], x)):
+        graph = make_fx(transform, mode)(given.copy())
+        np.testing.assert_allclose(graph(given.copy()), transform(given.copy()), 1e-12)
+
+    def after(x):
+        c = np.argsort(x)
+        slope = grad(lambda x: np.sum(c * x))(x)
+        c += 1
+        return slope
+
+    assert "clone" not in make_fx(after, mode)(x.copy()).code
