@@ -631,7 +631,7 @@ class Copies:
         if type(x) in (list, tuple):
             return type(x)(map(self.back, x))
         if type(x) is dict:
-            return {plain(k): self.back(v) for k, v in x.items()}
+            return {int(k) if type(k) is SymInt else plain(k): self.back(v) for k, v in x.items()}
         cls = self.originals.get(id(type(x)), type(x))
         if isinstance(x, tuple) and hasattr(cls, "_fields"):
             return tuple.__new__(cls, map(self.back, x))

@@ -39,7 +39,10 @@ from .trusted import PACKAGE, is_listed, is_listed_class, is_listed_function, is
 CODE = (types.FunctionType, types.ModuleType, type)
 CONTAINERS = (DICT, ITEMS, READ)
 # Whoever names one of these may change what no name in its code says.
-BY_ANY_NAME = frozenset("getattr setattr delattr vars globals locals exec eval methodcaller".split())
+BY_ANY_NAME = frozenset(
+    "getattr setattr delattr vars globals locals exec eval methodcaller heapq heappush heappop heapreplace heappushpop heapify "
+    "insort insort_left insort_right shuffle setitem delitem iadd".split()
+)
 WRITERS = frozenset("out copyto put place putmask fill_diagonal put_along_axis at shuffle setflags data ctypes".split())
 CHANGES = frozenset().union(*CHANGING.values())
 OF_TRACES = (DispatchKey.FAKE, DispatchKey.TRACE, DispatchKey.FUNCTIONALIZE)  # what a trace passes, and no call of arrays does
@@ -66,6 +69,8 @@ class ReachedByRule(Reached):
         The modules whose code names `.flags`.
     unread : frozenset
         The packages, not the listed ones, whose code is named and not read.
+    beyond : list
+        The variables of that code.
     """
 
     refused = ""
@@ -74,6 +79,7 @@ class ReachedByRule(Reached):
 
     def __init__(self, *roots: Any) -> None:
         self._packages = {_package(x) for x in roots}
+        self.beyond: list[Any] = []
         super().__init__(*roots, of_rule=True)
 
     @property
@@ -85,6 +91,7 @@ class ReachedByRule(Reached):
         if isinstance(x, CODE) and self.own_code_alone and _package(x) not in self._packages:
             if not is_listed(x.__name__ if isinstance(x, types.ModuleType) else x.__module__):
                 self.unread |= {_package(x)}
+                self.beyond.append(x.__globals__ if isinstance(x, types.FunctionType) else vars(x))
             return
         try:
             super().visit(x, path)
@@ -159,11 +166,15 @@ class ReachedByKernel(ReachedByRule):
         """Return where something stands that other code reads and the kernel may change; None where there is nothing."""
         if self.hidden:
             return f"anything ({self.hidden})"
-        if shared := self.unread & {_package(x) for x in other.seen.values() if isinstance(x, CODE)}:
+        if shared := self.unread & {_package(x if isinstance(x, CODE) else type(x)) for x in other.seen.values()}:
             return f"what is in {min(shared)}"
+        beyond = [x for variables in self.beyond for x in variables.values()]
+        arrays = [*self.held, *[x for x in beyond if type(x) is np.ndarray]]
         for x in other.arrays.values():
-            if any(np.may_share_memory(x, y) for y in self.held):
+            if any(np.may_share_memory(x, y) for y in arrays):
                 return other.where[id(x)]
+        if shown := set(map(id, beyond)) & {id(guard.holder) for guard in other.guards if guard.kind in CONTAINERS}:
+            return next(guard.path for guard in other.guards if id(guard.holder) in shown)
         holders = {id(guard.holder) for guard in self.guards}
         own: dict[int, bool] = {}  # whether the kernel changes it as a container, by methods or items that it assigns to
         for guard in self.guards:

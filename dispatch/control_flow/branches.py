@@ -11,7 +11,7 @@ from ..core.pytree import mapped
 from ..core.wrong_calls import clear, may_take
 from ..layers.trace import TRACE
 from ..operators.registry import ops
-from .carries import Given, as_number, filled, owned, same_structure
+from .carries import Given, alike, as_number, filled, owned, same_structure
 from .tracing import Function, trace
 from .words import branches_differ, condition_refused, functions_refused, is_true, layout_text, path_to, structure_text
 
@@ -71,8 +71,15 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
         raise condition_refused("cond", pred)
     given = Given("cond", "operand", tuple(operands))
 
+    known_as: list[Any] = []  # what the first returns, in whose order the second's is taken
+
     def called(f: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-        return lambda values: f(*given.filled(values))
+        def call(values: Sequence[Any]) -> Any:
+            out = f(*given.filled(values))
+            known_as.append(out)
+            return alike(known_as[0], out)
+
+        return call
 
     functions = [Function(f, given.arrays, given.names, called(f)) for f in (true, false)]
     (first, second), captures = trace("cond", *functions)

@@ -72,7 +72,13 @@ def is_plain(arrays: Sequence[Any]) -> bool:
 
 def returned(given: Given, carry: Any) -> Any:
     """The carry of the last step, of which nothing is the caller's own array."""
-    return given.filled([owned(x) for x in leaves(carry) if x is not None])
+    return given.filled([owned(x) for x in leaves(alike(given.like, carry)) if x is not None])
+
+
+def alike(like: Any, x: Any) -> Any:
+    """A container with its items in the order of another, by the keys of dicts; as it is where it is of another kind."""
+    found = leaves_like(x, like)
+    return x if found is None else unflatten(like, found)
 
 
 def owned(x: Any) -> Any:

@@ -14,7 +14,7 @@ from ..core.wrong_calls import clear
 from ..errors import ControlFlowError, check_flag, how_many, kind_of, shown
 from ..operators.registry import ops
 from ..symbolic import SymInt
-from .carries import Given, as_array, check_carry, filled, frozen, is_plain, returned
+from .carries import Given, alike, as_array, check_carry, filled, frozen, is_plain, returned
 from .steps import Kind, fori_plain, scan_plain, while_plain
 from .tracing import Function, Like, Traced, item_like, trace
 from .words import condition_refused, functions_refused, layout_text, not_a_pair, path_to
@@ -95,7 +95,7 @@ def _as_operator(f: Any, start: Given, items: Given, n: Any, reverse: bool, ever
         out = f(start.filled(values[:m]), items.filled(values[m:]) if items.arrays else items.like)
         if type(out) is not tuple or len(out) != 2:
             raise not_a_pair("scan", out)
-        return out
+        return alike(start.like, out[0]), out[1]
 
     like = [*start.arrays, *[item_like(x) for x in items.arrays]]
     names = [*start.names, *items.names]
@@ -261,7 +261,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         body,
         [*start.arrays, Like((), np.dtype(np.int64))],
         [*start.names, "i"],
-        lambda values: body(values[m], start.filled(values[:m])),
+        lambda values: alike(start.like, body(values[m], start.filled(values[:m]))),
     )
     (traced,), captures = trace("fori_loop", function)
     check_carry("fori_loop", start, traced.outputs, traced.like)
@@ -331,10 +331,9 @@ def while_loop(
         if found is not None:
             return returned(start, found[0])
 
-    def function(f: Callable[[Any], Any]) -> Function:
-        return Function(f, start.arrays, start.names, lambda values: f(start.filled(values)))
-
-    (test, step), captures = trace("while_loop", function(cond), function(body))
+    test_of = Function(cond, start.arrays, start.names, lambda values: cond(start.filled(values)))
+    step_of = Function(body, start.arrays, start.names, lambda values: alike(start.like, body(start.filled(values))))
+    (test, step), captures = trace("while_loop", test_of, step_of)
     check_truth("while_loop", test)
     check_carry("while_loop", start, step.outputs, step.like)
     last, _, _ = ops.control_flow.while_loop(test.body, step.body, start.arrays, captures, max_steps, False)

@@ -262,3 +262,10 @@ def test_the_class_of_a_size_is_what_it_is_of_a_number():
         for found, expected in zip(compiled(np.ones(n)), asked(np.ones(n)), strict=True):
             np.testing.assert_array_equal(found, expected)
     assert len(compiled.entries) == 1
+
+
+def test_a_size_is_a_key_as_its_number():
+    compiled = dispatch.compile(lambda x: {x.shape[0]: x * 2}, dynamic=True, fullgraph=True)
+    for n in (3, 4, 5):
+        (found,) = compiled(np.ones(n)).items()
+        assert (type(found[0]), found[0], found[1].shape) == (int, n, (n,))

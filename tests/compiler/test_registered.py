@@ -1,6 +1,7 @@
 """Rules of operators run while a trace is made: what is registered, and what the rules refer to, is compared at each call."""
 
 import functools
+import heapq
 import itertools
 import types
 import warnings
@@ -514,7 +515,21 @@ HIDDEN = {  # ways to change what no name in the code says, and the words of the
     "view.fill(view[0] + 1)": "array",
     "np.copyto(several[0], several[0] + 1)": "several[0]",
     "memory[0] += 1": "anything (it refers to memory, a memoryview)",
+    "heapq.heapreplace(items, 5.0); items.pop": "anything (kernel names heapq, by which it may change what its code does not name)",
+    "far.bump()": "several[0]",
+    "counter.bump()": "what is in elsewhere",
 }
+
+
+ELSEWHERE = """
+class Counter:
+    n = 1.0
+    def bump(self):
+        self.n += 1
+
+def bump():
+    own[:] = own + 1
+"""
 
 
 @pytest.mark.parametrize("how", HIDDEN)
@@ -527,8 +542,8 @@ def kernel(a: np.ndarray) -> np.ndarray:
 op = operator(kernel=kernel)
 
 def f(a):
-    before = at.n + slot.n + module.n + len(items) + np.sum(np.sin(array) + several[0])
-    return op(a) * (at.n + slot.n + module.n + len(items) + np.sum(np.sin(array) + several[0])) + before
+    before = at.n + slot.n + module.n + counter.n + len(items) + np.sum(np.sin(array) + several[0])
+    return op(a) * (at.n + slot.n + module.n + counter.n + len(items) + np.sum(np.sin(array) + several[0])) + before
 """
 
     def made():
@@ -537,6 +552,10 @@ def f(a):
         scope |= {"array": array, "view": array[:1], "memory": memoryview(array), "several": [np.ones(2)]}
         scope["slot"].n, scope["module"] = 1.0, types.ModuleType("counting")
         scope["module"].n = 1.0
+        scope["far"], scope["heapq"] = types.ModuleType("elsewhere"), heapq
+        vars(scope["far"])["own"] = scope["several"][0]
+        exec(ELSEWHERE, vars(scope["far"]))
+        scope["counter"] = scope["far"].Counter() if "counter" in how else types.SimpleNamespace(n=1.0)
         exec(text, scope)
         return scope["f"]
 

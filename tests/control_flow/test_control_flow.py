@@ -368,6 +368,30 @@ def test_a_number_of_pythons_is_one_of_numpys_compiled_or_not(name):
         np.testing.assert_equal(found, expected)
 
 
+TURNED = {  # loops and branches that give a dict with its keys in another order
+    "scan": lambda x: dispatch.scan(lambda c, v: ({"b": c["b"] + v, "a": c["a"]}, v), {"a": x[0], "b": x[1]}, x)[0],
+    "fori_loop": lambda x: dispatch.fori_loop(0, 3, lambda i, c: {"b": c["b"] * 2, "a": c["a"]}, {"a": x[0], "b": x[1]}),
+    "while_loop": lambda x: dispatch.while_loop(
+        lambda c: c["b"] < 50, lambda c: {"b": c["b"] * 2, "a": c["a"]}, {"a": x[0], "b": x[1]}
+    ),
+    "cond": lambda x: dispatch.cond(x[0] > 1.5, lambda: {"a": x[0], "b": x[1]}, lambda: {"b": x[1], "a": x[0]}),
+}
+IN_TURN = {"scan": lambda x: x[1] + np.sum(x), "fori_loop": lambda x: x[1] * 8, "cond": lambda x: x[1]}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_what_stands_in_a_dict_is_found_by_its_key(name):
+    compiled, graph = dispatch.compile(TURNED[name], fullgraph=True), make_fx(TURNED[name], "fake")(X)
+    for x in (X, X + 1.0):
+        doubled = lambda x: next(x[1] * 2.0**k for k in range(9) if x[1] * 2.0**k >= 50)
+        expected = {"a": x[0], "b": IN_TURN.get(name, doubled)(x)}
+        for run in (TURNED[name], compiled, graph):
+            found = run(x)
+            assert found.keys() == expected.keys()
+            for key, y in expected.items():
+                np.testing.assert_allclose(found[key], y, rtol=1e-15)
+
+
 def test_a_loop_of_no_steps_gives_what_went_in():
     empty = np.ones((0, 2))
     carry, ys = dispatch.scan(lambda c, row: (c * 2, row[0] * c), X, empty)
