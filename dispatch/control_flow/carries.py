@@ -83,7 +83,7 @@ def alike(like: Any, x: Any) -> Any:
 
 def owned(x: Any) -> Any:
     """A result as an operator gives it: a number of NumPy's, or an array in C order, which sums go by, and nobody else's."""
-    return x.copy() if type(x) is np.ndarray or isinstance(x, Tensor) else as_number(x)
+    return x.copy() if isinstance(x, Tensor) or (type(x) is np.ndarray and x.shape) else as_number(x)
 
 
 def check_carry(who: str, given: Given, outputs: Sequence[Any], like: Any) -> None:

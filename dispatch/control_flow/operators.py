@@ -65,9 +65,13 @@ def layouts_of(body: Any, args: list[Any]) -> list[Like]:
 
 
 def own(made: list[Any], given: Any) -> list[Any]:
-    """Arrays as a kernel may return them: in C order, and none is an argument, shows the memory of another, or stands twice."""
+    """Arrays as a kernel may return them: in C order, and none is an argument, shows the memory of another, or stands twice.
+
+    One without axes is a number.
+    """
     seen, found = set(map(id, given)), []
     for x in made:
+        x = x[()] if isinstance(x, np.ndarray) and not x.shape else x
         owns = isinstance(x, np.ndarray) and x.flags.owndata and x.flags.writeable and x.flags.c_contiguous
         kept = not isinstance(x, np.ndarray) or (owns and id(x) not in seen)
         seen.add(id(x))
