@@ -16,7 +16,7 @@ from ..core import OpOverload, Tensor, first_wrapper
 from ..errors import ArgumentError
 from ..operators.prims import stack
 from ..operators.views import is_number
-from ..schema.types import INT, TENSOR, ListOf, OptionalOf, Type
+from ..schema.types import BOOL, INT, TENSOR, ListOf, OptionalOf, Type
 from .index_parsing import AS_IT_STANDS, as_array
 
 
@@ -86,6 +86,11 @@ def _as_int(value: Any) -> Any:
     return value
 
 
+def _as_bool(value: Any) -> Any:
+    """Return a whole number as the truth value that NumPy takes it for, `keepdims=1`."""
+    return bool(value) if isinstance(value, (int, np.integer)) else value
+
+
 def _as_ints(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
         return value.tolist()
@@ -99,7 +104,7 @@ def _converter(type_: Type) -> Callable[[Any], Any] | None:
     if isinstance(type_, ListOf):
         element = type_.element.element if isinstance(type_.element, OptionalOf) else type_.element
         return _as_values if element == TENSOR else _as_ints if element == INT else None
-    return as_value if type_ == TENSOR else _as_int if type_ == INT else None
+    return as_value if type_ == TENSOR else _as_int if type_ == INT else _as_bool if type_ == BOOL else None
 
 
 @lru_cache(None)

@@ -63,6 +63,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "an initial array of no axes": lambda x: np.sum(x, 0, initial=np.array(0.5)) + np.maximum.reduce(x, initial=np.array(2)),
     "an initial array of no axes beside a mask": lambda x: np.max(x, initial=np.array(0.5), where=[True, False, True]),
     "no copy": lambda x: np.reshape(x.copy(), (6,), **NO_COPY),
+    "whole numbers for truth values": lambda x: np.sum(x, 1, keepdims=1) + x.max(1, keepdims=np.int64(1)) + np.linalg.norm(x, axis=1, keepdims=0)[:, None],
     "a correction beside the default": lambda x: _corrected(x),
     "a number, taken within bounds": lambda x: np.take(np.sum(x), [[0], [5]], axis=0, mode="clip") + np.take(np.sum(x), 3, 0, mode="wrap"),
 }  # fmt: skip
@@ -129,6 +130,7 @@ RAISING: dict[str, tuple[Callable[[Any], Any], type[Exception] | tuple[type[Exce
     "no copy where there has to be one": (lambda x: np.reshape(x.copy().T, (6,), copy=False), (ValueError, TypeError)),
     "complex weights": (lambda x: np.bincount([0, 1, 1], x[0] * 1j), TypeError),
     "complex weights of fields": (lambda x: np.histogram2d(x[0], x[1], 2, weights=x[0] * 1j), TypeError),
+    "a float for a truth value": (lambda x: np.sum(x, 0, keepdims=1.0), TypeError),
     "std of no axis": (lambda x: np.std(np.sum(x), axis=0), np.exceptions.AxisError),
     "mean of no axis": (lambda x: np.mean(np.sum(x), axis=0), np.exceptions.AxisError),
 }  # fmt: skip
