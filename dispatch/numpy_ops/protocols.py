@@ -336,10 +336,13 @@ def _both(quotient: Function, rest: Function) -> Function:
     return divmod
 
 
-def _imag(x: Tensor) -> Any:
+def _imag(val: Tensor) -> Any:
     """Return `x.imag`: of a real array zeros that nobody can write to, as NumPy's are."""
-    found = shape.imag(x)
-    return found if x.dtype.kind == "c" else unwritable(found)
+    found = shape.imag(val)
+    return found if val.dtype.kind == "c" else unwritable(found)
+
+
+FUNCTIONS[np.imag] = _imag
 
 
 _BINARY = {

@@ -221,6 +221,7 @@ READ_ONLY = {
     "diagonal": lambda x: np.diagonal(np.outer(x, x)),
     "a row of windows": lambda x: WINDOWS(x * 2, 2)[1],
     "imag of real numbers": lambda x: (x * 2).imag,
+    "np.imag of real numbers": lambda x: np.imag(x * 2),
 }
 
 
