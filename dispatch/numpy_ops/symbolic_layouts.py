@@ -146,7 +146,8 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
         i_end, k_end = i + 1, k + 1
         while (m := prod(guesses([n for n, _ in old[i:i_end]]))) != (n := prod(guesses(new[k:k_end]))):
             if (i_end if m < n else k_end) == (len(old) if m < n else len(new)):
-                return None
+                i_end, k_end = len(old), len(new)  # what is left holds as many elements, whatever was guessed of a size of data
+                break
             apart.append((old[i:i_end], new[k:k_end]))
             i_end, k_end = (i_end + 1, k_end) if m < n else (i_end, k_end + 1)
         for (_, outer), (length, inner) in zip(old[i : i_end - 1], old[i + 1 : i_end], strict=True):

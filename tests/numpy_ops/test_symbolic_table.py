@@ -217,3 +217,22 @@ def test_a_batch_asks_no_more_of_a_size_than_an_item_does(op: OpOverload) -> Non
             _, alone = symbolic_run(op, case, lambda fakes: run(op, fakes))
             more = {str(guard) for guard in env.guards} - {str(guard) for guard in alone.guards}
             assert op.schema.name in UNREAD or all("!= 1" in guard for guard in more), (describe(args), more)
+
+
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+@pytest.mark.parametrize("to", [(3,), (1, -1), (-1,), (3, -1), (-1, 3), (1, 3, -1), (-1, 1)], ids=str)
+@pytest.mark.parametrize("pick", [lambda x: np.nonzero(x)[0], lambda x: np.argwhere(x)[:, 0], lambda x: x[x > 0]], ids=["nonzero", "argwhere", "mask"])
+def test_a_reshape_of_a_size_of_data_is_a_view_where_numpys_is(pick, to, mode):
+    """However long it is guessed to be: what is written to the one is in the other."""
+
+    def f(x):
+        v = pick(x)
+        w = v.reshape(to)
+        w *= 2
+        return v, w
+
+    x = np.array([[1.0], [2.0], [3.0]])
+    found, expected = dispatch.make_fx(dispatch.functionalize(f), mode)(x)(x), f(x)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert np.shares_memory(*found) == np.shares_memory(*expected)
