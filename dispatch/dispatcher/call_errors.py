@@ -213,7 +213,7 @@ def _about_plain(argument: Argument, value: Any) -> str:
     if kind == SCALAR_TYPE:
         return " A dtype is np.float64, say, or x.dtype."
     if kind == CALLABLE:
-        return " Give the function itself." if isinstance(value, str) else ""
+        return f" Give the function itself{'' if isinstance(value, str) else ', not what it returns'}."
     if isinstance(kind, ClassType):
         cls: Any = kind.cls
         if isinstance(value, str) and isinstance(cls, EnumMeta):

@@ -28,7 +28,7 @@ from ..errors import UnsupportedError, how_many
 from ..layers.autograd import Pullback, Pullbacks
 from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import astype, sum_to
-from ..operators.registry import define_on_first_use, ops
+from ..operators.registry import define_on_first_use, note_own_rules, ops
 from .families import complete
 from .from_ufunc import DIFFERENTIATED, Partial, from_ufunc
 from .pointwise import (
@@ -788,6 +788,7 @@ def row_of(ufunc: np.ufunc) -> OpOverload:
         op.register_autograd(_missing_rule(name, ufunc.nout))
     if name in SEVERAL or None not in partials:
         DIFFERENTIATED.add(op)
+        note_own_rules(op)
     return op
 
 

@@ -187,7 +187,7 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         ("int[]", [1, 2.0], "is int[], and was given a list of length 2. Item 1 is a float. Write int(x[1])."),
         ("int[2]", [1, 2, 3], "is int[2], and was given a list of length 3. Give 2."),
         ("ScalarType", "float65", "is ScalarType, and was given a str. No dtype has this name. Did you mean 'float64' or 'float' or 'float16'?"),
-        ("Callable", 3, "is Callable, and was given an int."),
+        ("Callable", 3, "is Callable, and was given an int. Give the function itself, not what it returns."),
         ("Callable", "np.sin", "is Callable, and was given a str. Give the function itself."),
         ("Literal['same', 'full']", "ful", "is Literal['same', 'full'], and was given a str. Did you mean 'full'?"),
         ("Literal['same', 'full']", "quux", "is Literal['same', 'full'], and was given a str. Give 'same' or 'full'."),

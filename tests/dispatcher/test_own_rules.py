@@ -33,6 +33,13 @@ def test_a_rule_in_place_of_ours_is_refused_by_every_verb_and_changes_nothing(na
     assert list(ops.np.sin.table.all()) == before
 
 
+def test_a_row_of_scipys_is_one_of_ours_where_its_derivative_came_with_it():
+    special = pytest.importorskip("scipy.special")
+    message = "scipy_special::erf is this package's own"
+    assert said(lambda: ops.scipy_special.erf.register_autograd(lambda ctx, g: g), DefinitionError).startswith(message)
+    np.testing.assert_allclose(dispatch.grad(special.erf)(0.5), 2 / np.sqrt(np.pi) * np.exp(-0.25))
+
+
 def test_with_a_library_it_stands_as_long_as_that():
     with Library("np", "IMPL") as lib:
         register_autograd("np::sin", lambda ctx, g: g * 100, lib=lib)
