@@ -37,7 +37,17 @@ class TracedTensor(Tensor):
         return found
 
     def saved(self, value: Any) -> "TracedTensor":
-        """Return what a tape saves of this, with a value below: it stays as this is now, whatever is written."""
+        """Return what a tape saves of this: it stays as this is now, whatever is written.
+
+        Parameters
+        ----------
+        value : array
+            The value below, as the tape saves it.
+
+        Returns
+        -------
+        TracedTensor
+        """
         made = wrap(TracedTensor, value, self, self.node)
         self.level.payload.save(made)
         return made
