@@ -208,8 +208,10 @@ REFUSED = {
     ),
     "no axes": (
         lambda: dispatch.scan(lambda c, x: (c, None), 0, 1.0),
-        "scan: xs has no axes, so that it has no items. Close over what is the same in each step."
-        + " For a number of steps write scan(f, init, None, length).",
+        (
+            "scan: xs has no axes, so that it has no items. Close over what is the same in each step. For a number of steps "
+            "write scan(f, init, None, length)."
+        ),
     ),
     "a bound": (
         lambda: dispatch.fori_loop(0, 2.5, lambda i, c: c, X),
