@@ -75,7 +75,7 @@ WALKS = {
     "unwrap": "core.unwrap({x}, 5)",
     "split": "core.split(({x},))",
     "seen_through": "core.seen_through({x}, 1)",
-    "the arguments of a program": "Program(1, (None,), [], [(made('(Any x) -> ()').whole, ({x},), -1, (), None, (), (), None)], None, str)",
+    "the arguments of a program": "Program(1, (None,), [], [(made('(Any x) -> ()').whole, ({x},), -1, (), None, (), (), None, None)], None, str)",
     "the outputs of a program": "Program(0, (), [], [], {x}, str)",
 }
 
@@ -349,7 +349,7 @@ def test_running_a_kernel_takes_every_argument(args):
             run_at(op, 0, args, kernel)
 
 
-CALL = (made("(Tensor x) -> Tensor", np.negative).whole, (Slot(0),), 1, (), None, (), (), None)
+CALL = (made("(Tensor x) -> Tensor", np.negative).whole, (Slot(0),), 1, (), None, (), (), None, None)
 
 
 @pytest.mark.parametrize(
@@ -361,14 +361,14 @@ CALL = (made("(Tensor x) -> Tensor", np.negative).whole, (Slot(0),), 1, (), None
         (2, (None,), [], (CALL[0], ([Slot(1)],), *CALL[2:]), None),
         (2, (None,), [], (*CALL[:2], 2, *CALL[3:]), None),
         (2, (None,), [], (*CALL[:2], 0, *CALL[3:]), None),
-        (2, (None,), [], (*CALL[:6], (1,), None), None),
-        (2, (None,), [], (*CALL[:6], (0, 0), None), None),
-        (2, (None,), [], (*CALL[:5], (0,), (), None), None),
+        (2, (None,), [], (*CALL[:6], (1,), None, None), None),
+        (2, (None,), [], (*CALL[:6], (0, 0), None, None), None),
+        (2, (None,), [], (*CALL[:5], (0,), (), None, None), None),
         (2, (None,), [(0, A, False)], CALL, None),
         (2, (None,), [(-1, A, False)], CALL, None),
         (2, (None,), [(9, A, True)], CALL, None),
         (2, (None,), [], CALL, [Slot(5)]),
-        (2, (None,), [], (*CALL[:6], (0,), None), Slot(0)),
+        (2, (None,), [], (*CALL[:6], (0,), None, None), Slot(0)),
         (2, (None,), [], (None, (3, 0), *CALL[2:]), None),
     ],
 )

@@ -72,7 +72,7 @@ def made(plans, outs):
     calls = []
     for i, out in enumerate(outs):
         form = (np.add, np.add, (Slot(i), Slot(i)), (), (F8, F8))
-        calls.append((add.whole, (Slot(i), Slot(i)), out, [plans[i]] * 2, plans[out], (), (), form))
+        calls.append((add.whole, (Slot(i), Slot(i)), out, [plans[i]] * 2, plans[out], (), (), form, None))
     return Program(len(plans), (plans[0],), [], calls, Slot(outs[-1]), str)
 
 
