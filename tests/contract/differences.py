@@ -83,7 +83,8 @@ DIFFERENCES = {
     "counting gradients": (
         "Torch counts the gradients of a backward against what the call passed on, and lets further Nones pass. Here they are counted "
         "against the schema: one for each argument, those of numbers behind the last array may be left out, a list is as good as a "
-        "tuple, and one for an array that was left out is dropped as that of an untracked one. What one call takes, every call takes."
+        "tuple, and one for an array that was left out is dropped as that of an untracked one. None alone is a `return` that was "
+        "forgotten, and `(None,)` no gradient. What one call takes, every call takes."
     ),
     "results of batching rules": (
         "Torch believes a batching rule that names an axis which its output has not, and gives the batch itself; an output of no batch "
