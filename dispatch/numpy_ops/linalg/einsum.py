@@ -71,6 +71,12 @@ def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result:
 def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
     dtype = np.result_type(*[weak(x) if np.isscalar(x) else x.dtype for x in operands]) if operands else None
     operands = [np.asarray(x)[()] if np.isscalar(x) else x for x in operands]
+    whole = [x.dtype for x in operands if x.dtype != dtype and x.dtype.kind in "biu"]
+    if optimize and len(operands) > 2 and len(whole) > 1:  # np.einsum(ij,kj,j->ik) of two bools and floats: 1.0 for a sum of 3
+        raise UnsupportedError(
+            f"np.einsum with optimize= multiplies operands of dtype {whole[0]} and {whole[1]} by themselves on its way, and their sums "
+            f"wrap around before they are {dtype}. Give them as {dtype}: x.astype({str(dtype)!r})."
+        )
     operands = [x if x.dtype == dtype or len(operands) == 1 else astype(x, dtype) for x in operands]  # sums are of the common dtype
     shapes = tuple([tuple(getattr(x, "shape", ())) for x in operands])
     terms, result = read_subscripts(subscripts, shapes)

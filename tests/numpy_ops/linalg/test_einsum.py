@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dispatch
+from dispatch.errors import UnsupportedError
 
 
 @pytest.mark.parametrize("shapes", [((2, 2, 3), (2, 3, 2)), ((2, 3), ()), ((), ()), ((3,), (3,)), ((2, 2, 3), (3,)), ((3,), (2, 3, 2))], ids=str)
@@ -165,3 +166,15 @@ def test_a_graph_of_keywords_is_numpys_call_to_the_bit(text: str, dtypes: str, o
     pushed = dispatch.jvp(lambda *some: f(*[some[tracked.index(i)] if i in tracked else x for i, x in enumerate(args)]), tuple(args[i] for i in tracked), tuple(args[i] for i in tracked))
     np.testing.assert_allclose(pushed[0], expected, 1e-2 if expected.dtype == "f2" else 1e-5)
     np.testing.assert_allclose(pushed[1], len(tracked) * expected, 1e-2 if expected.dtype == "f2" else 1e-4)
+
+
+@pytest.mark.parametrize("whole", [bool, np.int8])
+def test_a_path_that_would_add_whole_numbers_by_themselves_is_refused(whole):
+    x, y = np.full((2, 3), 1.5), np.ones((2, 3), whole)
+    tracked = dispatch.tensor(x, requires_grad=True)
+    assert np.array_equal(dispatch.detach(np.einsum("ji,jl,ki->lkj", y, tracked, y)), np.einsum("ji,jl,ki->lkj", y, x, y))
+    said = rf"^np\.einsum with optimize= multiplies operands of dtype {np.dtype(whole)} and {np.dtype(whole)} by themselves .* x\.astype\('float64'\)"
+    with pytest.raises(UnsupportedError, match=said):
+        np.einsum("ji,jl,ki->lkj", y, tracked, y, optimize=True)
+    found = np.einsum("ji,jl,ki->lkj", y.astype("float64"), tracked, y.astype("float64"), optimize=True)
+    assert np.array_equal(dispatch.detach(found), np.einsum("ji,jl,ki->lkj", y, x, y))
