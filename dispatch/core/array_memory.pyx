@@ -321,6 +321,12 @@ cpdef object unwritable(x):
     return view
 
 
+def sealed(Wrapped x not None):
+    """A wrapper that was just made, and that nobody may write to."""
+    x.read_only = True
+    return x
+
+
 cpdef object writable(x):
     """A wrapper as it was before `unwritable`; anything else as it is."""
     return around(x, (<Wrapped>x).value, False) if isinstance(x, Wrapped) and (<Wrapped>x).read_only else x

@@ -443,7 +443,7 @@ def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K
 
 
 def _einsum_with(subscripts: str, operands: Any, *, optimize: Any = False, dtype: Any = None, order: Any = "K", casting: Any = "safe") -> Any:
-    operands = [as_item(as_value(x)) for x in operands]
+    operands = [np.asarray(x)[()] if np.isscalar(x) else x for x in operands]
     if dtype is not None or casting != "safe":
         kind = np.dtype(dtype) if dtype is not None else np.result_type(*operands_dtypes(operands))
         wrong = next((x for x in operands if not np.can_cast(x.dtype, kind, casting)), None)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
-from ..core.array_memory import unwritable
+from ..core.array_memory import sealed
 from ..core.lazy import LazyFunction
 from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
@@ -339,7 +339,7 @@ def _both(quotient: Function, rest: Function) -> Function:
 def _imag(val: Tensor) -> Any:
     """Return `x.imag`: of a real array zeros that nobody can write to, as NumPy's are."""
     found = shape.imag(val)
-    return found if val.dtype.kind == "c" else unwritable(found)
+    return found if val.dtype.kind == "c" or not isinstance(found, Tensor) else sealed(found)
 
 
 FUNCTIONS[np.imag] = _imag

@@ -14,7 +14,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.array_memory cimport held, shape_of, unwritable, unwritten
 from ...core.arrays cimport is_exact
-from ...core.flatten cimport enter, items_of, leave, rebuilt
+from ...core.flatten cimport enter, items_of, leave, mapped as replaced, rebuilt
 from ...core.python cimport Py_None, is_plain, new_reference, tuple_of
 from ...core.state cimport rank_of_thread, thread_state
 from ...core.tensor cimport Taken, Wrapped, begin, descended, let_go, own_of
@@ -392,21 +392,14 @@ def _no_value(x):
 cdef list wrap_outputs(Context node, Wrapped like, list outputs):
     """Wrap the outputs that can carry a gradient, numbered across lists."""
     cdef list layouts = []
-    cdef list numbers = [numbered(x, layouts) for x in outputs]
+    cdef list numbers = [replaced(x, number_of_output, <void *>layouts) for x in outputs]
     node.multiple, node.layouts, node.structure = True, tuple(layouts), tuple(numbers)
     return [wrap_output(node, like, x, number) for x, number in zip(outputs, numbers)]
 
 
-cdef object numbered(x, list layouts):
-    items = items_of(x)
-    if items is not None:
-        enter(b" while outputs were numbered")          # a list may hold itself
-        try:
-            return rebuilt(x, [numbered(item, layouts) for item in items])
-        finally:
-            leave()
-    layouts.append(inexact_layout(x))
-    return len(layouts) - 1
+cdef object number_of_output(x, void *layouts):
+    (<list>layouts).append(inexact_layout(x))
+    return len(<list>layouts) - 1
 
 
 cdef object wrap_output(Context node, Wrapped like, x, number):
