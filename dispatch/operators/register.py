@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
-from ..core.wrong_calls import clear, holding, may_take
+from ..core.wrong_calls import check_takes, clear, holding, may_take
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..dispatcher.own_rules import check_verb
@@ -582,6 +582,7 @@ def register_samples(
     if not may_take(func, 1):
         says = "the sample function is called with a random generator. Take it: def samples(random): yield ..."
         raise DefinitionError(f"{op.name}: {says}")
+    check_takes("register_samples", func, ("rng",))
     names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     for name in names:
         if name not in op.arguments.names:

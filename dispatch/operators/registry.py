@@ -220,16 +220,18 @@ def check_definable(schema: Schema, module: str, place: str) -> tuple[Namespace,
 def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:
     """Raise for a name that another module defined."""
     name, overload = schema.full_name, schema.overload
+    if schema.name in namespace._aliases:
+        raise DefinitionError(
+            f"{name} cannot be defined: it is a second name of {schema.namespace}::{namespace._aliases[schema.name]}. "
+            "Take another name or another namespace.",
+            operator=name,
+        )
+    if schema.namespace in RESERVED and module.partition(".")[0] != _PACKAGE:
+        raise LibraryError(f"the namespace {schema.namespace!r} is this package's own. Take another.", operator=name)
     owner = None if existing is None else vars(existing)[_KEPT]
     if owner is not None and not _is_one_module(owner.module, module):
         raise DefinitionError(
             f"{name} is defined already, by {owner.module} ({owner.place}); {module} ({place}) defines it again. "
-            "Take another name or another namespace.",
-            operator=name,
-        )
-    if schema.name in namespace._aliases:
-        raise DefinitionError(
-            f"{name} cannot be defined: it is a second name of {schema.namespace}::{namespace._aliases[schema.name]}. "
             "Take another name or another namespace.",
             operator=name,
         )
@@ -244,8 +246,6 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
             operator=name,
         )
-    if schema.namespace in RESERVED and module.partition(".")[0] != _PACKAGE:
-        raise LibraryError(f"the namespace {schema.namespace!r} is this package's own. Take another.", operator=name)
 
 
 def _is_one_module(one: str, other: str) -> bool:
