@@ -469,7 +469,7 @@ cdef bint keeps(object x, object promised, PyObject **slots) except -1:
                 and all([keeps(item, of_item, slots) for item, of_item in zip(items, promised)]))
     dtype, shape = promised
     # in any byte order: np.empty_like, the rule most write, keeps a foreign one, which no kernel gives back
-    if x.dtype is not dtype and x.dtype.newbyteorder("=") != dtype.newbyteorder("=") or x.ndim != len(shape):
+    if x.ndim != len(shape) or not (x.dtype is dtype or np.can_cast(x.dtype, dtype, "equiv")):
         return False
     sizes = [value_of(n, slots) for n in shape]
     return all([n is None or n == given for n, given in zip(sizes, x.shape)])
