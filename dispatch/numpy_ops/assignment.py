@@ -162,6 +162,11 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
     return write_result(out, value, lambda value, out: np.copyto(out, value))
 
 
+def given_by_method(x: Any, written: Any) -> Any:
+    """Return what a function with `out=` gives that calls the method of x: of a number NumPy's gives a number, not the array it wrote to."""
+    return indexing.as_number(written) if isinstance(x, (Tensor, np.generic)) and not x.shape and is_number(x) else written
+
+
 # -- functions that write ------------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from ..operators.registry import ops
 from ..operators.views import ARRAY, is_number
 from ..symbolic import guesses, is_zero
 from . import numpy_functions
-from .assignment import result_into, setitem
+from .assignment import given_by_method, result_into, setitem
 from .families import aligned, attach_plain_forms, composite, laid_alike, linear, row
 from .indexing import getitem, where
 from .pointwise import equal, logical_not, maximum, minimum, remainder
@@ -119,7 +119,7 @@ def _numpy_choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") ->
     found = call(choose, as_value(a), list(choices) if whole else [as_value(x) for x in choices], mode)
     if whole and found.dtype != choices.dtype:  # of one array NumPy keeps the byte order
         found = astype(found, choices.dtype)
-    return found if out is None else result_into("np.choose", found, out)
+    return found if out is None else given_by_method(a, result_into("np.choose", found, out))
 
 
 # -- a function of each part -----------------------------------------------------------------------------------------------

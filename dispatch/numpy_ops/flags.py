@@ -31,7 +31,7 @@ from . import (
     sorting,
     statistics,
 )
-from .assignment import result_into, write_result
+from .assignment import given_by_method, result_into, write_result
 from .composite_layouts import item_layout
 from .data_checks import as_real
 from .families import composite, undispatched
@@ -317,7 +317,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """`np.take`."""
-    a, indices = as_value(a), as_places(indices)
+    of, a, indices = a, as_value(a), as_places(indices)
     if mode != "raise":
         np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
         n = prod(a.shape) if axis is None or not a.shape else a.shape[normalize_axis_index(axis, len(a.shape))]
@@ -326,7 +326,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         else:
             indices = pointwise.minimum(pointwise.maximum(indices, 0), n - 1)
     found = call(indexing.take, a, indices, axis)
-    return found if out is None else result_into("np.take", found, out)
+    return found if out is None else given_by_method(of, result_into("np.take", found, out))
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
@@ -405,7 +405,7 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     if (a_min is NO_VALUE) != (a_max is NO_VALUE):
         np.clip(np.zeros(1), *[0 for x in (a_min,) if x is not NO_VALUE], **({"a_max": 0} if a_max is not NO_VALUE else {}))  # type: ignore[call-overload] # raises NumPy's own error
     found = in_order(call(pointwise_more.clip, a, low, high), named_order(order, "K", a, low, high))
-    return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
+    return found if out is None else given_by_method(a, write_result(out, found, lambda value, out: np.clip(value, None, None, out=out)))
 
 
 def outer(x1: Any, x2: Any, /) -> Any:

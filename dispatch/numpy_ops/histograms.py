@@ -256,6 +256,11 @@ def _batched_histogram(info: Any, in_dims: Any, x: Any, edges: Any, weights: Any
             "edges, bins=np.linspace(low, high, n + 1), or take x.real.",
             operator="np::histogram_counts",
         )
+    if weights is not None and not np.can_cast(weights.dtype, np.complex128):
+        raise BatchingError(
+            f"np.histogram of weights of dtype {weights.dtype}: a batch adds them by np.bincount, which adds float64 alone. Give weights.astype(float).",
+            operator="np::histogram_counts",
+        )
     places = bins_of(x, edges)
     if weights is None:
         found = counts(places, None, n + 1, True)

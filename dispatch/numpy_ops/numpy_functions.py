@@ -36,7 +36,7 @@ from . import (
     sorting,
     statistics,
 )
-from .assignment import WRITES, result_into
+from .assignment import WRITES, given_by_method, result_into
 from .families import kernel_of
 from .infix import Entry
 from .linalg import einsum, matmul
@@ -103,6 +103,7 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
     names = op.arguments.names
     bound = {name: value for name, value in given.items() if name in names and value is not flags.NO_VALUE}
     out = None if given.get("out") is flags.NO_VALUE else given.get("out")
+    of_method = hasattr(np.generic, op.schema.name)
     honoured = {"out"}
     if op in CHOOSING and not given.keys().isdisjoint(("where", "initial", "mean")):
         op, bound = flags.chosen(op, bound, given)
@@ -122,14 +123,18 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
         )
     if out is None:
         return call(op, **bound)
+    x = bound.get("x")
     if "x" in bound:
-        bound["x"] = as_value(bound["x"])
+        bound["x"] = as_value(x)
     half = op in (reduction.mean, mean_where) and np.result_type(bound["x"]) == np.float16
     if half and bound.get("dtype") is None:
-        return result_into(spelling, mean_into(out, **bound), out)
+        return given_by_method(x, result_into(spelling, mean_into(out, **bound), out))
     if op is pointwise_more.round:
         bound["x"] = _rounded_into(out, **bound)
-    return result_into(spelling, call(op, **bound), out)
+    written = result_into(spelling, call(op, **bound), out)
+    if op is matmul.dot:
+        return indexing.as_number(written)
+    return given_by_method(x, written) if of_method else written
 
 
 def _rounded_into(out: Any, x: Any, decimals: int = 0) -> Any:

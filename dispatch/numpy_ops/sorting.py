@@ -17,7 +17,7 @@ from .cumulative import along, back, last
 from .families import complete, composite, in_front, row, undispatched
 from .indexing import as_number, getitem, where
 from .linalg.matmul import item_shape
-from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or, multiply
+from .pointwise import equal, isnan, less, less_equal, logical_and, logical_not, logical_or, multiply
 from .reduction import mean, unchanged
 from .reduction import sum as total
 from .result_layouts import fake_like, plain
@@ -207,6 +207,18 @@ def _fake_searchsorted(a: Any, v: Any, side: Any) -> Any:
     return fake_tensor(tuple(getattr(v, "shape", ())), INDEX, None, like.device, like.mode)
 
 
+def _complex_below(a: Any, v: Any, side: str) -> Any:
+    """Whether complex numbers sort before others: first those without a nan, then by which part is one, and then by the parts that are none."""
+    keys = []
+    for x in (a, v):
+        parts = (ops.np.real(x), ops.np.imag(x)) if hasattr(x, "dtype") else (np.real(x), np.imag(x))
+        keys.append([*map(isnan, parts), *[where(isnan(part), 0, part) for part in parts]])
+    below: Any = side == "right"
+    for x, y in zip(*map(reversed, keys), strict=True):
+        below = logical_or(less(x, y), logical_and(equal(x, y), below))
+    return below
+
+
 def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) -> tuple[Any, int]:
     np.searchsorted(np.zeros((1,) * len(item_shape(a, in_dims[0]))), 0.0, side)  # raises NumPy's own error
     if in_dims[0] is None:
@@ -217,9 +229,12 @@ def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) ->
     ndim = len(item_shape(v, None if in_dims[1] is None else 0))
     a = reshape(a, (a.shape[0], *(1,) * ndim, a.shape[1]))
     v = expand_dims(v, -1) if hasattr(v, "shape") else v
-    below = (less if side == "left" else less_equal)(a, v)
-    if (v if hasattr(v, "dtype") else np.asarray(v)).dtype.kind in "fc":  # a nan goes behind all numbers, and to the right of its like
-        below = logical_or(below, logical_and(isnan(v), logical_not(isnan(a))) if side == "left" else isnan(v))
+    if np.result_type(a, v).kind == "c":
+        below = _complex_below(a, v, side)
+    else:
+        below = (less if side == "left" else less_equal)(a, v)
+        if (v if hasattr(v, "dtype") else np.asarray(v)).dtype.kind == "f":  # a nan goes behind all numbers, and to the right of its like
+            below = logical_or(below, logical_and(isnan(v), logical_not(isnan(a))) if side == "left" else isnan(v))
     return ops.np.copy(total(below, -1, INDEX), "C"), 0  # NumPy lays it out anew, whatever the order of v
 
 

@@ -873,3 +873,28 @@ def test_what_a_ufunc_writes_into_an_array_of_other_strides_has_the_bits_of_nump
                 f(expected)
                 transform(f)(found)
             assert equal_bits(found, expected), found - expected
+
+
+CALLED = "sum prod max min mean std var any all argmax argmin round take clip choose dot ptp median nansum nanmax quantile".split()
+
+
+@pytest.mark.parametrize("name", CALLED)
+@pytest.mark.parametrize("x", [np.int64(0), np.array(0), 0], ids=["number", "array", "python"])
+def test_what_out_gives_of_a_number_is_a_number_where_numpys_function_calls_its_method(name: str, x: Any) -> None:
+    rest = {"take": (0,), "clip": (0, 1), "choose": ([5, 6],), "dot": (2,), "quantile": (0.5,)}.get(name, ())
+
+    def f(x: Any, out: Any) -> Any:
+        return getattr(np, name)(x, *rest, out=out), out
+
+    def seen(result: Any, out: Any) -> tuple[Any, ...]:
+        return type(result), result.dtype, result.tolist(), out.tolist(), np.shares_memory(result, out)
+
+    kind = bool if name in ("any", "all") else float if name in ("mean", "std", "var", "median", "quantile") else int
+    for transform in (dispatch.functionalize, dispatch.compile, None):
+        if (type(x) is int and transform is not dispatch.functionalize) or (transform is dispatch.compile and name == "dot" and not isinstance(x, np.ndarray)):
+            continue  # no argument of a graph; of those `compile` says that it runs f itself
+        expected = seen(*f(x, np.ones((), kind)))
+        out = np.ones((), kind)
+        g = f if transform is None else transform(f)
+        run = dispatch.make_fx(f, "symbolic")(x, out.copy()) if transform is None else g
+        assert seen(*run(x, out)) == expected, transform

@@ -172,9 +172,11 @@ def test_numbers_in_place_of_nan_are_written_to_the_array() -> None:
 
 
 def test_a_nan_is_searched_for_in_each_item_as_in_one() -> None:
-    bins = np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
+    floats = np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
+    parts = [1 + 1j, 1 + 2j, 2, np.inf, complex(1, np.nan), complex(3, np.nan), complex(np.nan, 1), complex(np.nan, 2), complex(np.nan, np.nan)]
+    numbers = np.array([parts, [*parts[1:], parts[-1]]])
     for side in ("left", "right"):
-        for v in (np.nan, 2.0, 5.0):
+        for bins, v in [(x, v) for x, values in ((floats, (np.nan, 2.0, 5.0)), (numbers, (*parts, 2.0, np.nan))) for v in values]:
             found = vmap(lambda a, side=side, v=v: np.searchsorted(a, v, side))(bins)
             assert found.tolist() == [int(np.searchsorted(a, v, side)) for a in bins]
 

@@ -373,3 +373,9 @@ def test_items_of_a_size_that_data_decide_are_refused_in_our_words(f: Function, 
     """functools.reduce, and NumPy where it looks for arguments, raise a TypeError of their own for one that iter(x) raises."""
     with pytest.raises(DataDependentError, match=r"the number that the size u0 is was asked for .*and u0 depends on data"):
         make_fx(f, mode)(np.array([1.0, -2.0, 3.0]))
+
+
+def test_a_batch_refuses_weights_of_a_histogram_that_it_cannot_add() -> None:
+    x, weights = np.array([[0.25, 0.5], [0.5, 0.75]]), np.ones((2, 2), np.longdouble)
+    with pytest.raises(BatchingError, match=rf"np.histogram of weights of dtype {weights.dtype}: a batch .* Give weights.astype\(float\)."):
+        dispatch.vmap(lambda x, w: np.histogram(x, 2, (0, 1), weights=w)[0])(x, weights)
