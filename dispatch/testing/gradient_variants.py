@@ -183,6 +183,7 @@ def _compare_along(case: Case, findings: Findings, steps: dict[str, Any], along:
             zip(probe.places, probe.differentiated(), strict=True)]  # fmt: skip
     if along is _given_along:
         move = [(i, _as_symmetric(step, probe.arrays[i])) for i, step in move]
+    move = [(i, probe.movable(i, step, steps["eps"])) for i, step in move]
     try:
         numeric = {place: probe.slope(place, direction, steps["eps"], weight.size) for place, direction in move}
     except GradcheckError:  # the shape depends on data
@@ -277,14 +278,16 @@ def check_zero(case: Case, findings: Findings, options: Options, rule: str) -> N
                 return
 
 
-def _has_kink(probe: Probe, place: int) -> bool:
-    """Whether the outputs change otherwise on one side of the arrays than on the other."""
-    step = np.full(probe.arrays[place].shape, STEP, probe.arrays[place].dtype)
-    sides = [probe.reals(probe.run(arrays)) for arrays in probe.moved(place, step)]
-    middle = probe.reals(probe.run(probe.arrays))
-    ahead, behind = (sides[0] - middle) / STEP, (middle - sides[1]) / STEP
+def _is_smooth(probe: Probe, place: int) -> bool:
+    """Whether the outputs change alike on both sides of the arrays, and by a smaller step; a cube root at 0 does not."""
+    middle, slopes = probe.reals(probe.run(probe.arrays)), []
+    for length in (STEP, STEP / 8):
+        step = np.full(probe.arrays[place].shape, length, probe.arrays[place].dtype)
+        up, down = [probe.reals(probe.run(arrays)) for arrays in probe.moved(place, step)]
+        slopes += [(up - middle) / length, (middle - down) / length]
+    least = 0.01 * float(np.abs(slopes[0]).max(initial=0.0))
     with np.errstate(all="ignore"):
-        return not np.allclose(ahead, behind, rtol=0.01, atol=0.01 * float(np.abs(ahead).max(initial=0.0)))
+        return all([np.allclose(slope, slopes[0], rtol=0.01, atol=least) for slope in slopes])
 
 
 def _overflown(probe: Probe, *, smooth: bool = False) -> tuple[str, str] | None:
@@ -298,7 +301,7 @@ def _overflown(probe: Probe, *, smooth: bool = False) -> tuple[str, str] | None:
             gradients = recording.pull([np.ones_like(_value(x)) for _, x in recording.outputs])
             for place, gradient in zip(probe.places, gradients, strict=True):
                 lost, ones = gradient[~np.isfinite(gradient)], np.ones_like(probe.arrays[place])
-                if not lost.size or (smooth and _has_kink(probe, place)):
+                if not lost.size or (smooth and not _is_smooth(probe, place)):
                     continue
                 if np.isfinite(probe.slope(place, ones, 1e-3, recording.size)).all():
                     return probe.labels[place], str(lost[0])

@@ -120,6 +120,15 @@ class Probe(NamedTuple):
         size = float(np.abs(x[direction != 0]).max(initial=0.0))
         return max(eps, size * LEAST_STEP * float(np.finfo(x.dtype).eps))
 
+    def movable(self, place: int, direction: Array, eps: float) -> Array:
+        """Return a direction near the given one along which each element moves by just what is asked, however large it is.
+
+        An element of 1e8 moves in steps of 1.5e-8, which is a hundredth of what the others beside it are moved by.
+        """
+        x, step = self.arrays[place], self.step(place, direction, eps)
+        moved: Array = (x + (direction * step).astype(x.dtype)) - x
+        return moved / step
+
     def slope(self, place: int, direction: Array, eps: float, count: int) -> Array:
         """Return the numeric derivatives of the `count` outputs along a direction in one input, as one real vector."""
         plus, minus = self.moved(place, (direction * self.step(place, direction, eps)).astype(self.arrays[place].dtype))

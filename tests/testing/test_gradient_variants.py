@@ -126,7 +126,7 @@ def test_a_gradient_that_is_no_number_at_zero_is_told_where_the_kernel_is_smooth
     assert said.endswith("is smooth there. It divides by what may be 0, as out / x in a product.")
 
 
-@pytest.mark.parametrize("name", ["a kink", "an end", "no number"])
+@pytest.mark.parametrize("name", ["a kink", "an end", "no number", "a vertical tangent"])
 def test_a_gradient_at_zero_may_be_no_number_where_there_is_none(name):
     def divided(derivative):
         def backward(g, x):
@@ -139,8 +139,17 @@ def test_a_gradient_at_zero_may_be_no_number_where_there_is_none(name):
         "a kink": (np.abs, lambda x: x / np.abs(x)),
         "an end": (lambda x: x * np.sqrt(x), lambda x: 1.5 * x / np.sqrt(x)),
         "no number": (np.log, lambda x: 1 / x),
+        "a vertical tangent": (np.cbrt, lambda x: 1 / (3 * np.cbrt(x) ** 2)),
     }[name]
     assert at_zero(lambda x: kernel(x), divided(derivative)) == "SUCCESS"
+
+
+@pytest.mark.parametrize("x", [[1e8, 1e-3, 2.0], [10**8.5, 1e-3, 2.0], [10**9.25, 1e-2, 3.0], [1e6, 1.0, 2.0]], ids=str)
+def test_elements_of_very_different_sizes_are_judged_by_what_each_moves(x):
+    for factor in (1, 1.001):
+        op = define(lambda x: np.sqrt(x), backward=lambda g, x, factor=factor: factor * g / (2 * np.sqrt(x)))
+        report = opcheck(op, (t(np.array(x)),), test_utils="test_gradients", raise_exception=False)
+        assert (str(report["test_gradients"]) == "SUCCESS") == (factor == 1), (x, report)
 
 
 def test_each_of_several_arrays_is_made_larger_alone():
