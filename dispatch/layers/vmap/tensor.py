@@ -72,7 +72,7 @@ class BatchedTensor(Tensor):
         """The axis of `value` along which the items lie."""
         return int(self.kept)
 
-    shape = property(item_shape)
+    shape = property(item_shape, vars(Tensor)["shape"].fset)  # which says what to write
     is_array: bool
 
     def item(self, *place: Any) -> Any:

@@ -220,3 +220,11 @@ def test_wrappers_do_not_leave_the_function():
     vmap(lambda x: seen.append(x) or ops.np.sin(x))(A)
     assert isinstance(seen[0], BatchedTensor)
     assert not seen[0].level.open
+
+
+def test_an_item_takes_no_other_shape_and_says_what_to_write():
+    def f(x):
+        x.shape = (3, 1)
+
+    with pytest.raises(AttributeError, match=r"^the shape of a BatchedTensor cannot be set. Write y = x.reshape\(\(3, 1\)\).$"):
+        vmap(f)(np.ones((2, 3)))
