@@ -14,7 +14,7 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.registry import ops
-from ..operators.views import ARRAY
+from ..operators.views import ARRAY, is_number
 from ..symbolic import agree, guesses, is_zero, larger
 from . import numpy_functions
 from .data_checks import checked
@@ -57,6 +57,8 @@ def _fake_interp(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> FakeTensor:
     if not _fits(xp, fp) or is_zero(xp.shape[0]):
         _interp(np.zeros(1), *[np.broadcast_to(0.0, guesses(a.shape)) for a in (xp, fp)])  # raises NumPy's own error
     table = [np.zeros(1, a.dtype if hasattr(a, "dtype") else type(a)) for a in (x, xp, fp)]
+    if not getattr(x, "shape", ()) and is_number(x):
+        table[0] = table[0][0]  # of a complex number NumPy takes the real part, and warns, and refuses an array of it
     ends = [a if a is None else np.zeros(getattr(a, "shape", ()), a.dtype if hasattr(a, "dtype") else type(a)) for a in (left, right)]
     dtype = _interp(*table, *ends).dtype
     like = next(a for a in (x, xp, fp, left, right) if isinstance(a, FakeTensor))

@@ -23,7 +23,7 @@ from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..operators.views import ARRAY
-from ..symbolic import SymInt, agreeing, guesses, has_zero, is_zero
+from ..symbolic import SymInt, agreeing, guesses, is_zero
 from . import cumulative, numpy_functions, sorting
 from .assignment import result_into
 from .data_checks import checked
@@ -265,7 +265,7 @@ def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims:
     asked = () if weak else q.shape
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")  # np.quantile's own
-    if leaving and has_zero(x.shape):
+    if leaving and True in map(is_zero, x.shape):
         return ops.np.nanmean(x, axis, keepdims=keepdims)  # whatever q and the method are
     if method not in METHODS or len(asked) > 2:
         np.quantile(np.zeros(1), np.zeros((1,) * len(asked)), method=method)  # type: ignore[call-overload] # raises NumPy's own error
@@ -413,7 +413,7 @@ def _of(op: OpOverload, function: Rule, *, percent: bool) -> Rule:
 
 
 def _nanmedian(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    if has_zero(x.shape):
+    if True in map(is_zero, x.shape):
         return ops.np.nanmean(x, axis, keepdims=keepdims)
     if not inexact(x):
         return sorting.median(x, axis, keepdims=keepdims)

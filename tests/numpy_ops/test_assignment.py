@@ -898,3 +898,14 @@ def test_what_out_gives_of_a_number_is_a_number_where_numpys_function_calls_its_
         g = f if transform is None else transform(f)
         run = dispatch.make_fx(f, "symbolic")(x, out.copy()) if transform is None else g
         assert seen(*run(x, out)) == expected, transform
+
+
+def test_a_product_is_written_into_an_array_in_c_order_alone_as_numpy_writes_it() -> None:
+    def f(x: Any) -> Any:
+        return np.dot(x, x, out=np.empty_like(x))
+
+    x = matrices("f8", (3, 3), False, np.s_[...])
+    for run in (f, dispatch.functionalize(f), dispatch.make_fx(f, "symbolic"), lambda x: dispatch.jvp(f, (x,), (x,))):
+        with pytest.raises(ValueError, match=r"output array is not acceptable .* be a C-Array"):
+            run(np.asfortranarray(x))
+    assert equal_bits(dispatch.functionalize(f)(x), f(x))

@@ -379,3 +379,28 @@ def test_a_batch_refuses_weights_of_a_histogram_that_it_cannot_add() -> None:
     x, weights = np.array([[0.25, 0.5], [0.5, 0.75]]), np.ones((2, 2), np.longdouble)
     with pytest.raises(BatchingError, match=rf"np.histogram of weights of dtype {weights.dtype}: a batch .* Give weights.astype\(float\)."):
         dispatch.vmap(lambda x, w: np.histogram(x, 2, (0, 1), weights=w)[0])(x, weights)
+
+
+@pytest.mark.parametrize("f", [np.nanmedian, np.median, lambda x: np.nanquantile(x, 0.5), lambda x: np.nanquantile(x, [0.5, 0.2], axis=0)])
+def test_sizes_that_may_be_zero_are_asked_for_where_an_empty_array_has_another_answer(f: Callable[..., Any]) -> None:
+    def of_few(x: Any) -> Any:
+        return f(x[x.shape[0] // 2 :][: x.shape[0] // 4])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of an empty slice
+        for n in (3, 12):
+            graph = make_fx(of_few, "symbolic")(np.arange(1.0 * n))
+            for m in (n, n - 1):
+                assert np.array_equal(graph(np.arange(1.0 * m)), of_few(np.arange(1.0 * m)), equal_nan=True)
+
+
+def test_of_a_complex_number_interp_takes_the_real_part_in_graphs_and_fakes_too() -> None:
+    x, table = np.complex128(0.5 + 1j), np.array([0.0, 1.0])
+    f: Callable[..., Any] = lambda x: np.interp(x, table, table * 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        assert make_fx(f, "fake")(x)(x) == f(x)
+        assert dispatch.eval_shape(f, x).dtype == f(x).dtype
+    for run in (f, lambda x: dispatch.eval_shape(f, x)):
+        with pytest.raises(TypeError, match=r"Cannot cast .* from dtype\('complex128'\) to dtype\('float64'\)"):
+            run(np.array([x]))

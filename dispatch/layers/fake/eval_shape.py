@@ -117,7 +117,8 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return x
         device = getattr(x, "device", "cpu")
         strides = getattr(x, "strides", None)
-        return fake_tensor(tuple(x.shape), np.dtype(x.dtype), strides, device if isinstance(device, str) else "cpu", mode)
+        on = device if isinstance(device, str) else "cpu"
+        return fake_tensor(tuple(x.shape), np.dtype(x.dtype), strides, on, mode, number=isinstance(x, np.generic))
 
     taken = mapped(given, (args, kwargs))
     with mode, symbolic.OwnChecks(mode.shape_env):

@@ -217,3 +217,15 @@ def test_it_takes_a_function():
     with pytest.raises(ArgumentError) as caught:
         eval_shape(np.sin(A), A)
     assert str(caught.value) == "eval_shape takes a function, and was given an ndarray. Write eval_shape(f, x), not f(x)."
+
+
+def test_a_number_is_one_in_it_as_in_numpy():
+    def written(x):
+        x[...] = 1
+        return x
+
+    x = np.float64(2.5)
+    assert eval_shape(lambda x: round(x, 1), x).dtype == round(x, 1).dtype
+    for run in (written, lambda x: eval_shape(written, x)):
+        with pytest.raises(TypeError, match=r"'numpy.float64' object does not support item assignment"):
+            run(x)
