@@ -9,10 +9,11 @@ from ..core.source import where
 from ..errors import ArgumentError, kind_of
 from .layer import layers
 
-# In a notebook. Where a page is narrow, what stands last and what is `long` breaks anywhere, and names between words alone.
+# In a notebook. Where a page is narrow, what stands last, is `long` or a `call` breaks anywhere, and names between words alone.
 TABLE = (
     "<style>table.npdispatch td, table.npdispatch th { text-align: left !important } "
-    "table.npdispatch td:last-child, table.npdispatch td.long { overflow-wrap: anywhere }</style>"
+    "table.npdispatch td:last-child, table.npdispatch td.long { overflow-wrap: anywhere } "
+    "table.npdispatch td.call { overflow-wrap: anywhere; min-width: 16em }</style>"
     '<table class="npdispatch">'
 )
 

@@ -91,7 +91,7 @@ def html(body: Body) -> str:
         where = str(node.source or "")
         cells = (node.name, text.removeprefix(f"{node.name} = "), brief(node.value), where)
         name, call, gives, line = (f"<code>{escape(cell)}</code>" if cell else "" for cell in cells)
-        rows.append(f'<td>{name}</td><td class="long">{call}</td><td>{gives}</td><td>{line}</td>')
-    rows.append(f"<td></td><td class='long'><code>{escape('return ' + code.spell(body.outputs))}</code></td><td></td><td></td>")
+        rows.append(f'<td>{name}</td><td class="call">{call}</td><td>{gives}</td><td>{line}</td>')
+    rows.append(f"<td></td><td class='call'><code>{escape('return ' + code.spell(body.outputs))}</code></td><td></td><td></td>")
     head = "<tr><th>name</th><th>call</th><th>gives</th><th>line</th></tr>"
     return f"{TABLE}{head}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

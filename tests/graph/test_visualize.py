@@ -52,7 +52,7 @@ def test_html_stands_by_itself_and_is_escaped():
     assert '"<&>".count("<")' in cells[2][3]
     assert cells[-1] == ["", "return add", "", ""]
     for row in root.iter("tr"):  # the name and what it gives stay whole on a narrow page, the call breaks where it must
-        assert [cell.get("class") for cell in row] == [None, None if row[0].tag == "th" else "long", None, None]
+        assert [cell.get("class") for cell in row] == [None, None if row[0].tag == "th" else "call", None, None]
 
 
 def test_a_notebook_gets_the_picture_and_the_table():
