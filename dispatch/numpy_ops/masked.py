@@ -14,6 +14,7 @@ from ..core import OpOverload
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.registry import ops
+from ..operators.views import is_number
 from ..symbolic import guesses, has_zero, larger, same
 from . import nan_reductions, reduction, statistics
 from .families import composite
@@ -65,6 +66,7 @@ def folding(name: str, op: OpOverload, neutral: Function, join: Function, functi
     def decomposed(
         x: Any, mask: Any = None, initial: Any = None, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
     ) -> Any:
+        given = x
         if mask is not None:
             if not typed and initial is None:
                 function(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's own error
@@ -74,7 +76,11 @@ def folding(name: str, op: OpOverload, neutral: Function, join: Function, functi
         found = op(x, axis, dtype, keepdims=keepdims) if typed else op(x, axis, keepdims=keepdims)
         if initial is None:
             return found
-        return join(found, found.dtype.type(initial))  # NumPy casts it first: of truth values -5 is True
+        found = join(found, found.dtype.type(initial))  # NumPy casts it first: of truth values -5 is True
+        if join in (fmax, fmin) and not given.shape and is_number(given) and nan_reductions.inexact(given):
+            lost = isnan(given) if mask is None else logical_or(isnan(given), logical_not(statistics.any(mask)))
+            return as_number(where(lost, found.dtype.type(np.nan), found))  # of a number NumPy asks whether all that counts is nan
+        return found
 
     def kernel(x: Any, mask: Any, initial: Any, axis: Any, dtype: Any, *, keepdims: bool) -> Any:
         return function(x, axis, keepdims=keepdims, **({"dtype": dtype} if typed else {}), **_options(mask, initial))

@@ -3,6 +3,7 @@
 Rows are all of three elements of 0.0, -0.0, 1.0, -inf, inf and nan: NumPy's loops say which zero is the largest, and how a nan is left out.
 """
 
+import warnings
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -160,3 +161,16 @@ def test_a_shape_rule_lays_out_what_is_chosen_as_numpy_does(function: Any, dtype
         expected, found = reduce(x), dispatch.eval_shape(reduce, x)
         counting = [i for i, n in enumerate(expected.shape) if n > 1]
         assert [found.strides[i] for i in counting] == [expected.strides[i] for i in counting]
+
+
+@pytest.mark.parametrize("function", [np.nanmin, np.nanmax], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["f2", "f8", "c16", "i8"])
+def test_an_extreme_of_a_number_whose_parts_that_count_are_nan_is_nan_in_a_batch_too(function: Any, dtype: str) -> None:
+    x = np.array([1, 2, 0] if dtype == "i8" else [np.nan, 2, 0], dtype)
+    choices: list[dict[str, Any]] = [{"initial": 1}, {"initial": 1, "where": False}, {"initial": 1, "where": np.array(True)}]
+    for given, a in product(choices, (x, x[:, None])):
+        reduce = lambda x, given=given: function(x, **given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of nothing but nan, and ours
+            expected, found = np.stack([reduce(item) for item in a]), dispatch.vmap(reduce)(a)
+        np.testing.assert_array_equal(found, expected, strict=True)
