@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
+from ..symbolic import SymInt
 from .functions import looked_up
 
 NAMES: list[str] = np.fft.__all__
@@ -60,8 +61,9 @@ def rfftfreq(n: int, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any
     return of_spacing(np.fft.rfftfreq, n, d, dtype, device)
 
 
-def of_spacing(function: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
+def of_spacing(function: Any, n: Any, d: Any, dtype: Any, device: Any) -> Any:
     """Return the frequencies; NumPy multiplies integers by `1 / (n * d)`, and so does this for a Tensor."""
+    n = int(n) if isinstance(n, SymInt) else n  # NumPy looks whether it is an int
     if isinstance(d, Tensor):
         found = np.round(function(n, 1.0 / n, device=device)) * (1.0 / (n * d))
     else:

@@ -433,3 +433,13 @@ def test_as_strided_refuses_what_lies_beside_the_array() -> None:
         with pytest.raises(error) as caught:
             call()
         assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
+def test_frequencies_of_as_many_points_as_a_symbolic_size_says(name: str) -> None:
+    def f(x: Any, xp: Any = dnp) -> Any:
+        return np.sum(x) * getattr(xp.fft, name)(x.shape[0], d=x.shape[0])
+
+    x = np.arange(5.0)
+    for run in (dispatch.make_fx(f, "symbolic")(x), dispatch.compile(f, dynamic=True)):
+        assert np.array_equal(run(x), f(x, np))
