@@ -25,10 +25,10 @@ from ..operators.views import overlaps_itself
 from ..schema.tags import Tag
 from .conditions import BYTES, CELL, DICT, ITEM, READ, Conditions
 from .copies import Copies, Held, check_heard, makes
-from .error_states import has_blocks
+from .error_states import has_blocks, told_to_raise
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
-from .reached import At, Guard, Reached, loud
+from .reached import At, Guard, Reached, loud, raising
 from .registered import Rules, check_kernels, operators_in
 from .stores import Place
 from .trace_function import traced_once
@@ -294,7 +294,8 @@ def bound(
     slot_numbers = {id(x): i for i, x in enumerate(values)}
     guards = [] if options.captured == "constant" else list(reached.guards)
     if quiet or (options.engine and not given.wrapped and loud(np) == (False,)):
-        guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
+        asked = raising if quiet and not told_to_raise() else loud  # where a filter raises, no unused call was left out
+        guards.append(Guard(READ, np, asked, (False,), "np.geterr()"))
     if not as_inputs and options.captured != "constant":
         guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in call.captured()]
     aliases = AliasAnalysis(graph, apart=True)
@@ -338,12 +339,14 @@ def bound(
 def _make_smaller(graph: Graph, options: Options) -> bool:
     """Leave out calls of a graph; return whether any were, which then neither raise nor call.
 
-    It stays as it is where NumPy is told to raise or to call, and where it is told anything in the graph.
+    It stays as it is where NumPy is told to raise or to call, and where it is told anything in the graph. Where a filter of
+    warnings raises, calls whose results are unused stay.
     """
     if loud(np) != (False,) or has_blocks(graph):
         return False
     count = len(graph.nodes)
-    change(graph, *(() if options.dynamic else (know_by_layout,)), merge_ours, fold_ours, drop_dead)
+    unused = () if told_to_raise() else (drop_dead,)
+    change(graph, *(() if options.dynamic else (know_by_layout,)), merge_ours, fold_ours, *unused)
     graph.lint()
     return len(graph.nodes) != count
 

@@ -39,6 +39,7 @@ from .reached import (
     descriptor_parts,
     loud,
     printing,
+    raising,
     registered,
 )
 from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain, version_of
@@ -424,7 +425,7 @@ def fingerprint(call: Walked, options: Options) -> Fingerprint:
     made = Fingerprint(values, call.reached.tells_apart)
     for x, path in zip(values, paths, strict=True):
         made.parts.append((path, _layout(made, x, options)))
-    made.parts.append(("options", options.dynamic, sorted(options.static), options.captured, loud(np)))
+    made.parts.append(("options", options.dynamic, sorted(options.static), options.captured, loud(np), raising(np)))
     made.parts.append(("function", made.value(call.f), tuple(call.keywords)))
     for kind, slot, what, keys, more in given.parts:
         if kind == ARRAY:

@@ -19,6 +19,7 @@ import inspect
 import math
 import sys
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
@@ -81,6 +82,7 @@ DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
 _ERRORS = umath._extobj_contextvar  # noqa: SLF001  what np.errstate and np.seterr set; np.geterr() takes 1.3 us
 _PRINTED: Any = getattr(arrayprint, "format_options", None)  # what np.set_printoptions sets; np.get_printoptions() takes 2 us
 _quiet: list[Any] = [None]  # one of its values that asks for no more than warnings
+_passing: list[Any] = [None]  # filters of warnings that raise none of them
 CALLS_BY_LOAD_ATTR = sys.version_info >= (3, 12)  # whose last bit says then whether a method is called
 METHODS_IN_C = frozenset(  # of what a trace has a copy of
     name
@@ -988,6 +990,19 @@ def loud(_: Any) -> tuple[Any, ...]:
             return (True,)
         _quiet[0] = state
     return (False,)
+
+
+def raising(_: Any) -> tuple[Any, ...]:
+    """Return whether a floating-point error may be more than a warning: by what NumPy is told, or by a filter of warnings."""
+    filters: Any = warnings.filters
+    if filters != _passing[0]:
+        for action, text, category, module, line in filters:
+            if action == "error" and (issubclass(RuntimeWarning, category) or issubclass(category, RuntimeWarning)):
+                return (True,)
+            if issubclass(RuntimeWarning, category) and not (text or module or line):
+                break  # the first that fits is the one
+        _passing[0] = list(filters)
+    return loud(np)
 
 
 def printing(_: Any) -> tuple[Any, ...]:

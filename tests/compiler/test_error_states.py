@@ -1,5 +1,6 @@
 """`with np.errstate(...)` inside a compiled function, against the function itself: results, warnings, errors, and what is left set."""
 
+import builtins
 import warnings
 
 import numpy as np
@@ -203,6 +204,39 @@ def test_what_a_graph_has_written_where_it_raises_is_not_written_twice(told):
     expected = run(lambda f: f)
     assert "divide by zero encountered in divide" in expected
     assert run(lambda f: compiled.append(dispatch.compile(f, fullgraph=True)) or compiled[0]) == expected
+
+
+def unused(a):
+    np.log(a)
+    return a * 2
+
+
+def unused_and_caught(a):
+    try:
+        np.log(a)
+    except RuntimeWarning:
+        return -a
+    return a * 2
+
+
+@pytest.mark.parametrize("first", ["error", "ignore", "error::DeprecationWarning"])
+@pytest.mark.parametrize("f", [unused, unused_and_caught])
+def test_a_filter_that_raises_does_so_for_a_result_that_nobody_uses(f, first):
+    def told(run, a, action):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            action, _, category = action.partition("::")
+            warnings.simplefilter(action, getattr(builtins, category or "RuntimeWarning"))
+            try:
+                return run(a).tolist()
+            except RuntimeWarning as error:
+                return str(error)
+
+    g = dispatch.compile(f, fullgraph=True)
+    for action in (first, "ignore", "error", "ignore", "error"):
+        for a in (x, x - 1):
+            assert told(g, a, action) == told(f, a, action)
+    assert len(g.entries) == (1 if first == "error" else 2)  # what was traced where a filter raises stands where none does, too
 
 
 def test_what_a_graph_has_written_in_a_block_that_raises_is_not_written_twice():
