@@ -297,13 +297,14 @@ def _fill_where(a: Any, mask: Any, values: Any) -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
     """`np.put_along_axis`."""
     check_target("np.put_along_axis", arr)
+    if len(indices.shape) != (1 if axis is None else len(arr.shape)) or indices.dtype.kind not in "iu":
+        places = np.zeros((1,) * len(indices.shape), indices.dtype)
+        np.put_along_axis(np.zeros((1,) * len(arr.shape)), places, 0, axis)  # raises NumPy's own error
     if axis is None:
-        if len(indices.shape) != 1:
-            np.put_along_axis(np.zeros(1), np.zeros((1,) * len(indices.shape), int), 0, None)  # raises NumPy's own error
         flat = as_item(indices)
-        places = [pointwise.floor_divide(flat, prod(arr.shape[i + 1 :])) for i in range(len(arr.shape))]
-        places = [pointwise.remainder(place, n) if i else place for i, (place, n) in enumerate(zip(places, arr.shape, strict=True))]
-        setitem_(arr, (ARRAY,) * len(arr.shape), read_as(values, arr.dtype), places)
+        apart = [pointwise.floor_divide(flat, prod(arr.shape[i + 1 :])) for i in range(len(arr.shape))]
+        apart = [pointwise.remainder(place, n) if i else place for i, (place, n) in enumerate(zip(apart, arr.shape, strict=True))]
+        setitem_(arr, (ARRAY,) * len(arr.shape), read_as(values, arr.dtype), apart)
         return
     axis = normalize_axis_index(axis, len(arr.shape))
     grid = [np.arange(n).reshape([-1 if k == i else 1 for k in range(len(arr.shape))]) for i, n in enumerate(arr.shape)]

@@ -131,9 +131,9 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
         return given_by_method(x, result_into(spelling, mean_into(out, **bound), out))
     if op is pointwise_more.round:
         bound["x"] = _rounded_into(out, **bound)
+    if op in (matmul.dot, einsum.multi_dot) and not flags.lying(out).flags.c_contiguous:
+        np.dot(np.ones((2, 2)), 1.0, out=np.ones((2, 2), order="F"))  # raises NumPy's own error
     if op is matmul.dot:
-        if not flags.lying(out).flags.c_contiguous:
-            np.dot(np.ones((2, 2)), 1.0, out=np.ones((2, 2), order="F"))  # raises NumPy's own error
         return indexing.as_number(result_into(spelling, call(op, **bound), out))
     written = result_into(spelling, call(op, **bound), out)
     return given_by_method(x, written) if of_method else written

@@ -433,6 +433,30 @@ def test_a_target_that_cannot_hold_what_is_written() -> None:
     assert np.array_equal(plain, A)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, None])
+@pytest.mark.parametrize("indices", [np.array(0), np.array([0]), np.array([[0]]), np.array([[0.0]]), np.array([[True]])], ids=repr)
+def test_places_along_an_axis_are_whole_numbers_of_as_many_axes(indices: Any, axis: Any) -> None:
+    def f(x: Any) -> Any:
+        np.put_along_axis(x, indices, 5.0, axis)
+        return x
+
+    assert outcome_of(dispatch.functionalize(f), np.eye(2)) == outcome_of(f, np.eye(2))
+
+
+@pytest.mark.parametrize("out", [np.zeros((2, 2)), np.zeros((2, 2), order="F"), np.zeros((4, 4))[::2, ::2], np.zeros((2, 2))[::-1]])
+@pytest.mark.parametrize("f", [lambda x, out: np.dot(x, x, out=out), lambda x, out: x.dot(2.0, out), lambda x, out: np.linalg.multi_dot([x] * 3, out=out)])
+def test_a_product_is_written_to_an_array_in_c_order_alone(f: Any, out: Any) -> None:
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert outcome_of(dispatch.functionalize(f), x, out) == outcome_of(f, x, out)
+
+
+def outcome_of(f: Any, *args: Any) -> Any:
+    try:
+        return f(*args).tolist()
+    except Exception as error:
+        return type(error), str(error)
+
+
 def test_a_function_of_numpys_that_makes_its_array_itself_is_told_by_its_own_name() -> None:
     x, y = np.zeros((2, 3)), np.array([0.5, 1.5, 2.5])
     with pytest.raises(UnsupportedError, match=r"^np\.copyto would write to an array of shape \(2, 3\), .*\. np\.full_like asks some of its arguments .* Write dispatch\.numpy\.full_like"):
