@@ -23,7 +23,7 @@ from .library import (
     register_kernel,
     register_vmap,
 )
-from .numpy_ops.install import install
+from .numpy_ops.install import install as _install
 from .operators.pickling import MissingOperator
 from .operators.registry import ops
 from .schema.schema import Schema
@@ -84,7 +84,7 @@ else:
         },
     )
 
-install()
+_install()
 
 __version__ = "0.1.0"
 

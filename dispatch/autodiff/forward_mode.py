@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, wrap
+from ..core import Level, Tensor, check_data, conversions, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
@@ -14,7 +14,7 @@ from ..errors import GradientError, check_function, kind_of
 from ..layers.autograd import TrackedTensor, protect, protect_argument, run_backward
 from ..layers.derivatives import zeros
 from ..layers.jvp import DualTensor
-from .function_outputs import as_memory, left, result_and_aux
+from .function_outputs import as_memory, left, result_and_aux, warn_of_numbers
 from .structures import beside, fitted, flattened, layout_of
 
 NAMES = "tangents", "primals"
@@ -70,12 +70,13 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     layouts = list(map(layout_of, leaves))
     moves = fitted(tangents, primals, layouts, "jvp", NAMES)
     with Level("jvp") as level:
-        inside = unflatten(primals, list(map(dual, leaves, moves, repeat(level))))
+        inside, before = unflatten(primals, list(map(dual, leaves, moves, repeat(level)))), conversions()
         try:
             result, aux = result_and_aux(unrecorded(f(*inside), level), has_aux)
         except (TypeError, AttributeError):
             check_takes("jvp", f, primals)
             raise
+        warn_of_numbers("jvp", flattened(result), before)
         moved = list(map(_moved, flattened(result), repeat(level)))
         out, tangent = left(result, level), unflatten(result, moved)
         aux = left(aux, level) if has_aux else None

@@ -1,11 +1,13 @@
 """What a function that is transformed may return, and how it leaves the transform."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..core import Level, Tensor, check_open
+from ..core import Level, Tensor, check_open, conversions
 from ..core.array_memory import owned
 from ..core.pytree import paths, unflatten
+from ..core.source import levels_out
 from ..errors import GradientError, check_flag
 from ..layers.derivatives import Layout
 from ..operators.registry import ops
@@ -22,6 +24,17 @@ def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
         said = f"has_aux=True says that the function returns a pair (value, aux), and it returned {got}."
         raise GradientError(f"{said} Return both, or leave has_aux= out.")
     return result
+
+
+def warn_of_numbers(who: str, leaves: Sequence[Any], before: int) -> None:
+    """Warn where a function returned a number of Python's, and has asked for one since `conversions()` was `before`."""
+    if conversions() != before and any(type(x) in (int, float, complex) for x in leaves):
+        warnings.warn(
+            f"{who}: the function returned a plain number, and x.item() or x.tolist() in it gave plain numbers, which every "
+            "derivative takes for constants: that of the result is zero. Return the array: x.sum() for x.sum().item().",
+            RuntimeWarning,
+            stacklevel=levels_out(),
+        )
 
 
 def layouts_of(leaves: Sequence[Any], out: Any, who: str, *, real: bool = False) -> list[Layout | None]:

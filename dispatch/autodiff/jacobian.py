@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Tensor, check_open
+from ..core import Level, Tensor, check_open, conversions
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
@@ -22,7 +22,7 @@ from ..operators.prims import stack
 from ..operators.registry import ops
 from .argnums import Argnums, Arguments, checked_argnums
 from .forward_mode import dual, tangent_at, unrecorded
-from .function_outputs import layouts_of, left, result_and_aux
+from .function_outputs import layouts_of, left, result_and_aux, warn_of_numbers
 from .reverse_mode import TapedArguments, edges_at
 from .structures import beside, flattened, layout_of
 
@@ -149,7 +149,7 @@ def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk
     @wraps(f)
     def jacobian(*args: Any, **keywords: Any) -> Any:
         with Level(who) as level:
-            taped = TapedArguments(who, level, f, asked, alone, args, keywords)
+            taped, before = TapedArguments(who, level, f, asked, alone, args, keywords), conversions()
             try:
                 result, aux = result_and_aux(f(*taped.args, **taped.keywords), has_aux)
             except (TypeError, AttributeError):
@@ -157,6 +157,7 @@ def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk
                 raise
             leaves = flattened(result)
             layouts, edges = layouts_of(leaves, result, who, real=True), edges_at(leaves, level)
+            warn_of_numbers(who, leaves, before)
             begun = [None if edge is None else layout for edge, layout in zip(edges, layouts, strict=True)]
             rows = _pulled(taped, [edge for edge in edges if edge is not None], begun, leaves, chunk_size)
             blocks: list[Any] = []
@@ -239,12 +240,14 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
             with Level(who) as level:
                 pairs = zip(given.leaves, given.given, strict=True)
                 inside, named = given.call_with([old if x is None else dual(x, next(moving), level) for x, old in pairs])
+                before = conversions()
                 try:
                     result, aux = result_and_aux(unrecorded(f(*inside, **named), level), has_aux)
                 except (TypeError, AttributeError):
                     check_takes(who, f, args, keywords)
                     raise
                 leaves = flattened(result)
+                warn_of_numbers(who, leaves, before)
                 moved = [tangent_at(x, level) for x in leaves]
                 seen[:] = result, layouts_of(leaves, result, who), [t is not None for t in moved], left(aux, level)
             return [t for t in moved if t is not None]

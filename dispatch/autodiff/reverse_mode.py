@@ -6,14 +6,14 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..core import Level, Reopened, Tensor, is_array
+from ..core import Level, Reopened, Tensor, conversions, is_array
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
 from ..errors import GradientError, check_flag, check_function, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
-from .function_outputs import as_memory, layouts_of, left, result_and_aux
+from .function_outputs import as_memory, layouts_of, left, result_and_aux, warn_of_numbers
 from .structures import array_in, fitted, flattened, layout_of
 
 Pullback = Callable[[Any], tuple[Any, ...]]
@@ -98,7 +98,7 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
     def gradient(*args: Any, **keywords: Any) -> Any:
         with Level("grad") as level:
             taped = TapedArguments(who, level, f, asked, alone, args, keywords)
-            aux = None
+            aux, before = None, conversions()
             try:
                 value = f(*taped.args, **taped.keywords)
             except (TypeError, AttributeError):
@@ -114,6 +114,7 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
                 value = number.value if value is number else left(value, level)
             else:
                 _check_scalar(number, layout_of(number))
+                warn_of_numbers(who, (value,), before)
                 found, value = {}, left(value, level)
             grads = taped.gradients(found)
         if with_value:
@@ -199,7 +200,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     check_function(f, "vjp", GradientError, "(f, x)")
     check_flag(has_aux, "vjp: has_aux")
     with Level("vjp") as level:
-        taped = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {})
+        taped, before = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {}), conversions()
         try:
             result, aux = result_and_aux(f(*taped.args), has_aux)
         except (TypeError, AttributeError):
@@ -207,6 +208,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise
         leaves = flattened(result)
         layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)
+        warn_of_numbers("vjp", leaves, before)
         out, aux = left(result, level), left(aux, level) if has_aux else None
 
     def pullback(*cotangents: Any, **names: Any) -> tuple[Any, ...]:

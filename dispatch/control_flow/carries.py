@@ -1,7 +1,7 @@
 """Takes apart and puts together the containers of arrays that loops and branches are given."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,19 @@ def frozen(x: Any) -> Any:
     view = x.view()
     view.flags.writeable = False
     return view
+
+
+def run_plain(loop: Callable[..., Any], who: str, *args: Any) -> Any:
+    """Run a loop on `frozen` arrays; where a function writes to one, say whose it is."""
+    try:
+        return loop(who, *args)
+    except ValueError as error:
+        if "read-only" in str(error):  # NumPy's words
+            error.add_note(
+                f"What {who} gives a function, the carry and the items, is read-only: others hold it too. Write c = c + x for "
+                "c += x, or write to a copy."
+            )
+        raise
 
 
 def is_plain(arrays: Sequence[Any]) -> bool:

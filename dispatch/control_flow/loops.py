@@ -14,7 +14,7 @@ from ..core.wrong_calls import clear
 from ..errors import ControlFlowError, check_flag, how_many, kind_of, shown
 from ..operators.registry import ops
 from ..symbolic import SymInt
-from .carries import Given, alike, as_array, check_carry, filled, frozen, is_plain, returned
+from .carries import Given, alike, as_array, check_carry, filled, frozen, is_plain, returned, run_plain
 from .steps import Kind, fori_plain, scan_plain, while_plain
 from .tracing import Function, Like, Traced, item_like, trace
 from .words import condition_refused, functions_refused, layout_text, not_a_pair, path_to
@@ -81,7 +81,7 @@ def scan(
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
         arrays = [frozen(x) for x in items.arrays]
-        found = scan_plain("scan", f, carry, start.like, kinds, arrays, items.like, n, reverse)
+        found = run_plain(scan_plain, "scan", f, carry, start.like, kinds, arrays, items.like, n, reverse)
         if found is not None:
             carry, y, ys = found
             return returned(start, carry), filled(y, ys)
@@ -251,7 +251,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     if is_plain(start.arrays) and type(low) is int and type(high) is int:
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
-        found = fori_plain("fori_loop", body, carry, start.like, kinds, low, high)
+        found = run_plain(fori_plain, "fori_loop", body, carry, start.like, kinds, low, high)
         if found is not None:
             return returned(start, found[0])
     open_ended = isinstance(low, SymInt) or isinstance(high, SymInt)
@@ -327,7 +327,7 @@ def while_loop(
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
         most = -1 if max_steps is None else max_steps
-        found = while_plain("while_loop", cond, body, carry, start.like, kinds, most)
+        found = run_plain(while_plain, "while_loop", cond, body, carry, start.like, kinds, most)
         if found is not None:
             return returned(start, found[0])
 

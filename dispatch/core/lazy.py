@@ -56,6 +56,7 @@ ELSEWHERE = {
     "register_meta": "library.register_fake",
     "register_op": "library.custom_op",
     "register_shape": "library.register_fake",
+    "register_torch_dispatch": "library.register_dispatch",
     "register_vjp": "library.register_autograd",
     "remat": "checkpoint",
     "script": "compile",
@@ -69,10 +70,11 @@ DRAWS = "Write np.random.default_rng(0), and rng.normal(size=shape) of it."
 CONTAINERS = "Transforms take lists, dicts and dataclasses as they are; go over one by {key: f(x) for key, x in xs.items()}."
 AS_IT_IS = "An operator takes the arrays of this library as they are: op(x)."
 # What others have and this package has not, and how it is done here.
+_DTYPES = "A dtype is changed where it is meant: x.astype(np.float32)."
 NOT_HERE = {
     "Parameter": "Write dispatch.tensor(a, requires_grad=True).",
     "ShapeDtypeStruct": "Write np.empty(shape, dtype): dispatch.eval_shape reads its shape and dtype alone.",
-    "autocast": "A dtype is changed where it is meant: x.astype(np.float32).",
+    "autocast": _DTYPES,
     "config": "There is nothing to turn on: an array has the dtype that NumPy gives it, float64 too.",
     "cuda": DEVICES,
     "device": DEVICES,
@@ -92,6 +94,7 @@ NOT_HERE = {
     "randn": DRAWS,
     "random": "There is no generator of all: write rng = np.random.default_rng(0), and give it to who draws.",
     "save": "Write dispatch.export(f, (x,)).save(path) for a function, np.save for an array.",
+    "register_autocast": _DTYPES,
     "set_default_dtype": "An array has the dtype that it was made with: np.zeros(3, np.float32).",
     "tree": CONTAINERS,
     "tree_map": CONTAINERS,

@@ -55,7 +55,7 @@ def no_attribute(x: object, name: str, elsewhere: Mapping[str, str] | None = Non
     >>> str(no_attribute("text", "uper"))
     "a str has no attribute 'uper'. Did you mean 'upper'?"
     """
-    if name.startswith("_"):  # protocols ask, and want a short no
+    if name.startswith("_") and name not in (elsewhere or ()):  # protocols ask, and want a short no
         return AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x)
     said = f"{kind_of(x)} has no attribute {name!r}.{_advice(x, name, elsewhere)}"
     return AttributeError(said, name=name, obj=x)

@@ -67,7 +67,7 @@ MISSING = {
 VERBS_ELSEWHERE = {
     "abstract": "fake", "backward": "autograd", "batch": "vmap", "batching": "vmap", "cpu": "kernel", "forward": "kernel",
     "grad": "autograd", "gradient": "autograd", "impl": "kernel", "meta": "fake", "shape": "fake",
-    "transpose": "autograd", "vjp": "autograd",
+    "torch_dispatch": "dispatch", "transpose": "autograd", "vjp": "autograd",
 }  # fmt: skip
 OPERATOR_ELSEWHERE = {
     "_name": "{0}.name", "_opname": "{0}.schema.name", "_overloadname": "{0}.schema.overload", "_schema": "{0}.schema",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, device_of_key, devices, set_layer
+from ..core.lazy import NOT_HERE
 from ..core.source import where
 from ..core.wrong_calls import VERBS_ELSEWHERE
 from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
@@ -174,6 +175,7 @@ def find_layer(name: str, more: Iterable[str] = ()) -> Layer:
         known = ", ".join(sorted(layers))
         verb = VERBS_ELSEWHERE.get(name)
         advice = f" Write register_{verb}." if verb in layers or verb == "kernel" else did_you_mean(name, [*layers, *more])
+        advice = f" {NOT_HERE[f'register_{name}']}" if f"register_{name}" in NOT_HERE else advice
         raise LayerNotFoundError(
             f"there is no layer named {name!r}, so no register_{name}.{advice} Layers: {known}."
         ) from None

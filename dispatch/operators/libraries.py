@@ -82,7 +82,7 @@ class Library(Fields, metaclass=Block):
             for rule in ("fake", "autograd", "vmap", "jvp", "kernel")
             for start in ("", "_")
         },
-        "m": "lib.define(schema)", "remove": "lib.destroy()",
+        "m": "lib.define(schema)", "remove": "lib.destroy()", "_destroy": "lib.destroy()",
     }  # fmt: skip
 
     @clear

@@ -10,6 +10,8 @@ from typing import ForwardRef, TypeVar
 
 import numpy as np
 
+from ..core import Residual
+
 ALLOWED = (
     "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
     "Literal[...], an Enum, a dataclass or NamedTuple, list[...], tuple[...], dict[str, ...] and ... | None"
@@ -69,7 +71,7 @@ def show(hint: object) -> str:
         return f"np.{hint.__name__} (a function)"
     if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type
         return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
-    return repr(hint)
+    return repr(hint).replace(f"{Residual.__module__}.{Residual.__qualname__}", Residual.__qualname__)
 
 
 def _shown_parts(hint: "list[object] | tuple[object, ...]") -> str:

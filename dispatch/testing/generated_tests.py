@@ -284,6 +284,11 @@ def generate_opcheck_tests(
                 generated = _generated(testcase, test, f"{util}__{name}", namespaces, util, failures)
                 decorate = (additional_decorators or {}).get(generated.__name__)
                 made[generated.__name__] = generated if decorate is None else decorate(generated)
+    if not any(name.startswith("test") for name in vars(testcase)):
+        raise DefinitionError(
+            f"generate_opcheck_tests adds a test for each test of a class, and {testcase.__name__} has none: write methods of "
+            "the names test_... in the class itself."
+        )
     failures.check_names(testcase, list(made))
     for name, test in made.items():
         setattr(testcase, name, test)

@@ -34,3 +34,11 @@ def pytest_configure(config: Any) -> None:
     """Load the rest, where there is something to check."""
     if config.getoption("opcheck"):
         config.pluginmanager.import_plugin("dispatch.testing.pytest_plugin")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    """Say that options of the checks did nothing where nothing was to be checked: they may stand in a file, for other runs."""
+    said = ("require", "samples", "timeout", "failures", "no_isolate")
+    given = [f"--opcheck-{word.replace('_', '-')}" for word in said if config.getoption(f"opcheck_{word}")]
+    if given and not config.getoption("opcheck"):
+        terminalreporter.write_line(f"{', '.join(given)}: no operator was checked. Name what defines them: --opcheck MODULE.")

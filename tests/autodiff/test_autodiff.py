@@ -228,3 +228,31 @@ def test_second_order_is_torchs():
     ours = grad(lambda x: np.sum(grad(lambda x: program(np, x))(x) ** 2))(x)
     theirs = torch.func.grad(lambda x: (torch.func.grad(lambda x: program(torch, x))(x) ** 2).sum())(torch.tensor(x))
     assert np.allclose(ours, theirs.numpy())
+
+
+TRANSFORMS = {
+    "grad": lambda f: dispatch.grad(f)(A),
+    "value_and_grad": lambda f: value_and_grad(f)(A),
+    "vjp": lambda f: dispatch.vjp(f, A),
+    "jvp": lambda f: dispatch.jvp(f, (A,), (A,)),
+    "jacrev": lambda f: dispatch.jacrev(f)(A),
+    "jacfwd": lambda f: dispatch.jacfwd(f)(A),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_result_that_was_taken_out_as_a_number_is_said(name):
+    def at_most_one(x):
+        return np.sum(x) if x[0].item() < 1 else 1.0
+
+    said = (
+        f"{name}: the function returned a plain number, and x.item() or x.tolist() in it gave plain numbers, which every derivative "
+        "takes for constants: that of the result is zero. Return the array: x.sum() for x.sum().item()."
+    )
+    for f in (lambda x: np.sum(x * x).item(), lambda x: sum((x * x).tolist())):
+        with pytest.warns(RuntimeWarning) as caught:
+            TRANSFORMS[name](f)
+        assert [str(warning.message) for warning in caught] == [said]
+        assert caught[0].filename == __file__
+    for f in (at_most_one, lambda x: 1.0, lambda x: np.sum(x) * x[0].item()):  # warnings are errors here
+        TRANSFORMS[name](f)

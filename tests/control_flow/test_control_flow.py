@@ -265,9 +265,20 @@ def test_writes_of_a_body_are_refused():
         return c, None
 
     kept = X.copy()
-    with pytest.raises(ValueError, match="read-only"):
-        dispatch.scan(f, X, np.ones(2))
-    np.testing.assert_array_equal(X, kept)
+    loops = {
+        "scan": lambda: dispatch.scan(f, X, np.ones(2)),
+        "fori_loop": lambda: dispatch.fori_loop(0, 2, lambda i, c: f(c, i)[0], X),
+        "while_loop": lambda: dispatch.while_loop(lambda c: True, lambda c: f(c, 1.0)[0], X),
+    }
+    for name, run in loops.items():
+        with pytest.raises(ValueError, match="read-only") as caught:
+            run()
+        (note,) = caught.value.__notes__
+        assert note == (
+            f"What {name} gives a function, the carry and the items, is read-only: others hold it too. Write c = c + x for c += x, "
+            "or write to a copy."
+        )
+        np.testing.assert_array_equal(X, kept)
     with pytest.raises(errors.ControlFlowError, match=r"writes to 'init'\. What it computes goes from step to step in what it"):
         dispatch.grad(lambda x: dispatch.scan(f, x, np.ones(2))[0].sum())(X)
 

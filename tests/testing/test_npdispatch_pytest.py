@@ -6,8 +6,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+
+from dispatch.testing.npdispatch_pytest import pytest_terminal_summary
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "dispatch" / "testing" / "npdispatch_pytest.py"
@@ -47,6 +50,30 @@ def test_an_ordinary_run_imports_nothing_of_ours(site, tmp_path):
         [sys.executable, "-m", "pytest", *words, "test_it.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, []),
+        ({"opcheck": ["mylib"], "opcheck_require": ["fake"]}, []),
+        ({"opcheck_require": ["fake"]}, ["--opcheck-require"]),
+        ({"opcheck_samples": 2, "opcheck_no_isolate": True}, ["--opcheck-samples, --opcheck-no-isolate"]),
+    ],
+)
+def test_options_that_did_nothing_are_said(options, said):
+    class Both:
+        lines: ClassVar[list[str]] = []
+
+        def getoption(self, name):
+            return options.get(name)
+
+        def write_line(self, line):
+            self.lines.append(line)
+
+    Both.lines = []
+    pytest_terminal_summary(Both(), Both())
+    assert Both.lines == [f"{x}: no operator was checked. Name what defines them: --opcheck MODULE." for x in said]
 
 
 def test_the_module_ships_beside_the_package():

@@ -45,7 +45,7 @@ def in_backward(op: OpOverload, word: str) -> GradientError:
 
 
 UNPACKED = re.compile(  # Python's words
-    r"unpack \(expected|cannot unpack|tuple indices must be|'tuple' object (is not callable|has no attribute)"
+    r"unpack \(expected|cannot unpack|tuple ind(ices must be|ex out of range)|'tuple' object (is not callable|has no attribute)"
 )
 
 
@@ -67,7 +67,8 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
             operator=op.name,
         )
     line = raised_at(error)
-    if line is None or not isinstance(error, (ValueError, TypeError, AttributeError)) or not UNPACKED.search(str(error)):
+    kinds = (ValueError, TypeError, AttributeError, IndexError)
+    if line is None or not isinstance(error, kinds) or not UNPACKED.search(str(error)):
         return None
     names = op.arguments.names
     if who == "setup_context":
@@ -80,10 +81,11 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
     elif "saved_tensors" in line.text:
         count = "nothing" if saved is None else f"{saved} array{'' if saved == 1 else 's'}"
         given = f"ctx.saved_tensors is a tuple of what setup_context saved, {count}"
-        write = f"{', '.join('xyzuvw'[: saved or 1])}{',' if saved == 1 else ''} = ctx.saved_tensors, without a call"
+        write = f"{', '.join('xyzuvw'[: saved or 1])}{',' if saved == 1 else ''} = ctx.saved_tensors"
+        write += "" if isinstance(error, IndexError) else ", without a call"
     elif "needs_input_grad" in line.text:
         given = f"ctx.needs_input_grad is a tuple of {len(names)}, one for each argument ({', '.join(names)})"
-        write = f"ctx.needs_input_grad[0], {'by its place' if 'indices' in str(error) else 'without a call'}"
+        write = f"ctx.needs_input_grad[0], {'by its place' if 'ind' in str(error) else 'without a call'}"
     else:
         return None
     return GradientError(f"{op.name}: its {who} failed in {line.place}: {error}; {given}. Write {write}.", operator=op.name)

@@ -146,6 +146,15 @@ def test_needs_input_grad_is_no_method():
     assert said.endswith("ctx.needs_input_grad is a tuple of 2, one for each argument (x, y). Write ctx.needs_input_grad[0], without a call.")
 
 
+def test_a_place_that_is_not_there_is_told():
+    said = of_two(lambda ctx, g: (g * ctx.saved_tensors[2], g), keeps_both)
+    assert said.endswith("ctx.saved_tensors is a tuple of what setup_context saved, 2 arrays. Write x, y = ctx.saved_tensors.")
+    said = of_two(lambda ctx, g: (g if ctx.needs_input_grad[2] else None, g), keeps_both)
+    assert said.endswith("ctx.needs_input_grad is a tuple of 2, one for each argument (x, y). Write ctx.needs_input_grad[0], by its place.")
+    said = of_two(lambda ctx, g: (g, g), lambda ctx, inputs, output: setattr(ctx, "k", inputs[2]))
+    assert said.endswith("inputs is a tuple of 2 arguments, (x, y), output the one output itself. Write x, y = inputs.")
+
+
 def test_another_error_of_a_rule_is_left_as_it_is():
     def backward(ctx, g):
         a, b, c = (1, 2)  # noqa: F841  an error of its own
