@@ -59,6 +59,9 @@ STANDING: dict[type, type] = NUMBERS | {
     CopiedProperty: property, CopiedCachedProperty: functools.cached_property,
 }  # fmt: skip
 HANDED_OVER = type(np.sum)
+ASKED_BY_ARRAYS = frozenset("__lt__ __le__ __gt__ __ge__".split()) | {
+    f"__r{name}__" for name in "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift".split()
+}
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
 
 
@@ -461,7 +464,9 @@ class Copies:
             if (name in first and name not in named) or type(value) in (types.MemberDescriptorType, types.GetSetDescriptorType):
                 continue
             if name in taken or (name in UNREAD and name not in ("__dict__", "__weakref__", "_abc_impl")):
-                type.__setattr__(new, name, value if name in UNREAD - named else self.copy(value))
+                copied = value if name in UNREAD - named else self.copy(value)
+                known = name in ASKED_BY_ARRAYS and type(value) is types.FunctionType
+                type.__setattr__(new, name, not_of_arrays(cls, name, copied) if known else copied)
             elif name in TEXTS:
                 type.__setattr__(new, name, without_text(cls))
         if "__getattr__" not in d:
@@ -751,6 +756,20 @@ def slot_items(x: Any) -> tuple[Any, ...]:
         except AttributeError:
             found += [member.__name__, EMPTY]
     return tuple(found)
+
+
+def not_of_arrays(cls: type, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that refuses a traced value: NumPy asks it once for each element, and hands it Python's numbers."""
+
+    def asked(self: Any, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            raise TracingError(
+                f"it hands an array to {name} of a {cls.__name__}, which NumPy calls with one number after the other "
+                "where the array stands first. Compute with what is in the object."
+            )
+        return method(self, other)
+
+    return asked
 
 
 def without_text(cls: type) -> Callable[..., Any]:

@@ -180,7 +180,12 @@ def argument_names(f: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> d
         elif p.kind is p.VAR_POSITIONAL:
             names += [f"{p.name}{i}" for i in range(len(args) - len(names))]
     taken = [names[i] if i < len(names) else f"x{i}" for i in range(len(args))]
-    return dict(zip((*taken, *keywords), (*args, *keywords.values()), strict=True))
+    named: dict[str, Any] = {}
+    for name, x in zip((*taken, *keywords), (*args, *keywords.values()), strict=True):
+        while name in named:  # a keyword that is called like a parameter without one: `f(1, x=2)` of `def f(x, /, **more)`
+            name += "_"
+        named[name] = x
+    return named
 
 
 def placeholders(paths: list[str]) -> list[str]:

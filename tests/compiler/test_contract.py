@@ -1614,3 +1614,40 @@ def test_a_float_that_is_copied_is_compared_or_an_input():
     g = dispatch.compile(f)
     for held.lr in (2.0, 3.0, -0.0, 1):
         np.testing.assert_array_equal(g(x), f(x), strict=True)
+
+
+class Offset:
+    def __init__(self, k):
+        self.k = k
+
+    def __radd__(self, other):
+        return other + self.k
+
+    def __gt__(self, other):
+        return other < self.k
+
+
+offset = Offset(2.0)
+
+
+@pytest.mark.parametrize("text", ["a + offset", "a < offset", "np.sum(a) + offset", "1.0 + offset + np.sum(a)"])
+def test_what_numpy_asks_of_an_object_for_each_element_is_asked_so(text):
+    f = eval(f"lambda a: {text}")
+    g = dispatch.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerformanceWarning)
+        for _ in range(2):
+            found, expected = g(x), f(x)
+            assert (type(found), getattr(found, "dtype", None)) == (type(expected), getattr(expected, "dtype", None))
+            assert np.array_equal(found, expected)
+    said = "it hands an array to __" in str(g.explain())
+    assert said == (text[0] != "1")
+
+
+def test_a_keyword_may_be_called_like_a_parameter_without_one():
+    def f(a, /, *b, **more):
+        return a * more["a"] + sum(b) + more["b0"]
+
+    g = dispatch.compile(f, fullgraph=True)
+    for k in (2.0, 3.0):
+        assert np.array_equal(g(x, 1.0, k, a=k, b0=5.0), f(x, 1.0, k, a=k, b0=5.0))
