@@ -174,7 +174,12 @@ complete(det, autograd=pullbacks(a=lambda g, a: multiply(_matrices(g), conjugate
 
 def _cofactors(a: Any) -> Any:
     size = np.linalg.det(a)
-    if (size != 0).all() or not np.isfinite(a).all():
+    singular = (size == 0) & np.isfinite(a).all((-2, -1))
+    if singular.any() and not singular.all():  # each as alone: the inverse is refused of one, and singular values of what is not finite
+        made = np.empty(a.shape, size.dtype)
+        made[singular], made[~singular] = _cofactors(a[singular]), _cofactors(a[~singular])
+        return made
+    if not singular.any():
         made = np.linalg.inv(a)  # whose memory, laid out as LAPACK's functions lay out a stack, takes the result
         made[...] = np.swapaxes(made, -1, -2) * size[..., None, None]
         return made

@@ -65,3 +65,10 @@ def test_systems_between_arrays_are_those_of_their_matrices(kind):
     np.testing.assert_allclose(np.tensordot(dispatch.detach(found), b), la.tensorsolve(a, b))
     by_axes = np.moveaxis(a.reshape(2, 3, 2, 3), 2, 0)  # the axes that a solution has come first
     np.testing.assert_allclose(dispatch.detach(la.tensorsolve(dispatch.tensor(by_axes, requires_grad=True), b, axes=(0,))), la.tensorsolve(by_axes, b, axes=(0,)))
+
+
+def test_cofactors_of_a_stack_are_those_of_each_matrix_also_where_one_is_singular_and_one_has_a_nan():
+    stack = np.array([[[1.0, 2.0], [1.0, 2.0]], [[np.nan, 1.0], [1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]])
+    slope = dispatch.grad(np.linalg.det)
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(dispatch.vmap(slope)(stack), [slope(x) for x in stack], equal_nan=True)
