@@ -28,7 +28,7 @@ def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 def warn_of_numbers(who: str, leaves: Sequence[Any], before: int) -> None:
     """Warn where a function returned a number of Python's, and has asked for one since `conversions()` was `before`."""
-    if conversions() != before and any(type(x) in (int, float, complex) for x in leaves):
+    if conversions() != before and any(type(x) in (float, complex) for x in leaves):
         warnings.warn(
             f"{who}: the function returned a plain number, and x.item() or x.tolist() in it gave plain numbers, which every "
             "derivative takes for constants: that of the result is zero. Return the array: x.sum() for x.sum().item().",

@@ -59,6 +59,7 @@ ELSEWHERE = {
     "register_torch_dispatch": "library.register_dispatch",
     "register_vjp": "library.register_autograd",
     "remat": "checkpoint",
+    "_scoped_library": "library.Library",
     "script": "compile",
     "stop_gradient": "detach",
     "switch": "cond",
@@ -153,7 +154,7 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
 
     What is imported later is not looked into: the words would hang on what has been.
     """
-    if name.startswith("_"):
+    if name.startswith("_") and name not in ELSEWHERE:
         return ""
     known = [*module.get("__all__", ())]
     face, package = module["__name__"].rpartition(".")[2], module["__package__"].partition(".")[0]

@@ -113,7 +113,7 @@ class Reader:
         """Read a word; dots are part of it."""
         found = _WORD.match(self.text, self.at)
         if found is None:
-            self.fail(f"expected {what}.")
+            self.fail(f"expected {what}." + " A list is Tensor[], and several results are (Tensor, Tensor)." * self.peek("["))
         self.at = found.end()
         self._skip()
         return found[0]

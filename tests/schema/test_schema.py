@@ -209,6 +209,7 @@ def test_the_parts_of_the_name_and_of_the_arguments():
         ("int?? x", "int?? says None twice"),
         ("None? x", "None? says None twice"),
         ("() x", "expected a type"),
+        ("[Tensor] x", "expected a type. A list is Tensor[], and several results are (Tensor, Tensor)."),
         ("Dict(int) x", "Dict has two types, Dict(K, V)"),
         ("Dict(Tensor, int) x", "Dict(Tensor, int): the keys of a dictionary are str or int"),
         ("Residual[] x", "Residual[]: Residual stands alone, not inside another type"),
