@@ -20,6 +20,7 @@ import io
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -67,7 +68,10 @@ def main(argv: list[str] | None = None) -> int:
         known = ", ".join(COMMANDS)
         print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {known}.", file=sys.stderr)
         return 2
-    options = parser.parse_args(words)
+    options, more = parser.parse_known_args(words)
+    if more:
+        print(f"npdispatch: {_not_taken(options, more[0])}", file=sys.stderr)
+        return 2
     status = 0
     try:
         if options.version:
@@ -97,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="npdispatch", description="PyTorch's operator contract on plain NumPy arrays: look at operators."
     )
     parser.add_argument("--version", action="store_true", help="the versions of npdispatch, NumPy and Python")
+    parser.set_defaults(usage=parser.format_usage)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("tour", help="one operator, from its schema to what a call costs, in under a minute")
     listing = commands.add_parser("list", help="the operators that importing a module defines; by default NumPy's")
@@ -113,7 +118,21 @@ def _parser() -> argparse.ArgumentParser:
     required = "what every operator must have: fake, gradient, vmap, with commas between"
     checking.add_argument("--require", action="append", default=[], metavar="RULES", help=required)
     checking.add_argument("--failures", metavar="FILE", help="a JSON file of what is known to fail, and fails if it passes")
+    for command in commands.choices.values():
+        command.set_defaults(usage=command.format_usage)
     return parser
+
+
+def _not_taken(options: argparse.Namespace, word: str) -> str:
+    """What is said of a word too many, or of an option that a command has not."""
+    command = options.command
+    who = f"npdispatch {command}" if command else "npdispatch"
+    if word.startswith("-"):
+        option = word.partition("=")[0]
+        near = did_you_mean(option, re.findall("--[a-z-]+", options.usage()))
+        return f"{f'{command} has' if command else 'there is'} no option {option!r}.{near} {who} --help lists them."
+    takes = {"tour": "nothing", "explain": "one name"}.get(command or "", "one module")
+    return f"{command} takes {takes}, and {word!r} was given beside it."
 
 
 # -- list and explain --------------------------------------------------------------------------------------------------

@@ -208,6 +208,11 @@ def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
     (["list", "json"], 1, "npdispatch: importing json defines no operator. Name the module or file where @custom_op, or a Library, stands."),
     (["check", "json", "--timeout", "0"], 2, "npdispatch: --timeout is how many seconds a call may take, above 0, and was 0."),
     (["check", "json", "--timeout", "nan"], 2, "npdispatch: --timeout is how many seconds a call may take, above 0, and was nan."),
+    (["check", "json", "--jsn"], 2, "npdispatch: check has no option '--jsn'. Did you mean '--json'? npdispatch check --help lists them.\n"),
+    (["tour", "--fast"], 2, "npdispatch: tour has no option '--fast'. npdispatch tour --help lists them.\n"),
+    (["--verson"], 2, "npdispatch: there is no option '--verson'. Did you mean '--version'? npdispatch --help lists them.\n"),
+    (["list", "json", "re"], 2, "npdispatch: list takes one module, and 're' was given beside it.\n"),
+    (["explain", "np::sin", "np::cos"], 2, "npdispatch: explain takes one name, and 'np::cos' was given beside it.\n"),
     (["check", "json", "--failures", "/"], 2, "npdispatch: / cannot be read: Is a directory. Name a file of failures."),
 ])  # fmt: skip
 def test_a_wrong_word_is_refused_with_the_right_ones(words, status, said, capsys):

@@ -66,6 +66,8 @@ class Compiled(Attributes, Caller):
 
     _elsewhere: ClassVar[dict[str, str]] = {
         "graph": "dispatch.make_fx(f)(x), a graph", "code": "dispatch.make_fx(f)(x).code", "lower": "dispatch.export(f, (x,))",
+        "grad": "dispatch.grad(f)(x)", "vmap": "dispatch.vmap(f)(x)", "export": "dispatch.export(f, (x,))",
+        "save": "dispatch.export(f, (x,)).save(path)",
     }  # fmt: skip
     _listed = False
     _no_block = "a call, f(x)"

@@ -1,4 +1,7 @@
-"""`scan`, `fori_loop`, `while_loop` and `map`: loops that every transform takes as one operator."""
+"""`scan`, `fori_loop`, `while_loop` and `map`: loops that every transform takes as one operator.
+
+More than 350 lines, because half of them are what `help` shows of the four.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -74,34 +77,41 @@ def scan(
     """
     if not callable(f):
         raise functions_refused("scan", "scan(f, init, xs)", f)
-    start, items = Given("scan", "init", init), Given("scan", "xs", xs)
-    n, reverse = _length("scan", items, length), check_flag(reverse, "scan: reverse")
+    return _scan("scan", f, init, xs, length, reverse, checkpoint)
+
+
+def _scan(
+    who: str, f: Any, init: Any, xs: Any, length: Any = None, reverse: Any = False, checkpoint: Any = False
+) -> tuple[Any, Any]:
+    """Run `scan` for the function that a user called, which messages name."""
+    start, items = Given(who, "init", init), Given(who, "xs", xs)
+    n, reverse = _length(who, items, length), check_flag(reverse, "scan: reverse")
     every = _every(checkpoint, n)
     if is_plain([*start.arrays, *items.arrays]) and n:
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
         arrays = [frozen(x) for x in items.arrays]
-        found = run_plain(scan_plain, "scan", f, carry, start.like, kinds, arrays, items.like, n, reverse)
+        found = run_plain(scan_plain, who, f, carry, start.like, kinds, arrays, items.like, n, reverse)
         if found is not None:
             carry, y, ys = found
             return returned(start, carry), filled(y, ys)
-    return _as_operator(f, start, items, n, reverse, every)
+    return _as_operator(who, f, start, items, n, reverse, every)
 
 
-def _as_operator(f: Any, start: Given, items: Given, n: Any, reverse: bool, every: Any) -> tuple[Any, Any]:
+def _as_operator(who: str, f: Any, start: Given, items: Given, n: Any, reverse: bool, every: Any) -> tuple[Any, Any]:
     m = len(start.arrays)
 
     def call(values: Sequence[Any]) -> Any:
         out = f(start.filled(values[:m]), items.filled(values[m:]) if items.arrays else items.like)
         if type(out) is not tuple or len(out) != 2:
-            raise not_a_pair("scan", out)
+            raise not_a_pair(who, out)
         return alike(start.like, out[0]), out[1]
 
     like = [*start.arrays, *[item_like(x) for x in items.arrays]]
     names = [*start.names, *items.names]
-    (body,), captures = trace("scan", Function(f, like, names, call))
+    (body,), captures = trace(who, Function(f, like, names, call))
     carry_like, y_like = body.like
-    check_carry("scan", start, body.outputs[: _count(carry_like)], carry_like)
+    check_carry(who, start, body.outputs[: _count(carry_like)], carry_like)
     flip = reverse and every != 1
     xs = [x[::-1] for x in items.arrays] if flip else items.arrays
     last, ys, _ = ops.control_flow.scan(body.body, start.arrays, xs, captures, n, reverse and not flip, every, False)
@@ -134,7 +144,8 @@ def _length(who: str, items: Given, length: Any) -> Any:
                 raise ControlFlowError(f"{who}: length is a number of steps, and {length} was given.")
         sizes.append(("length", length))
     if not sizes:
-        raise ControlFlowError(f"{who}: without xs nothing says how many steps there are. Give length=.")
+        given = "Give length=." if who == "scan" else "Give an array, or a container of arrays."
+        raise ControlFlowError(f"{who}: without xs nothing says how many steps there are. {given}")
     for name, size in sizes[1:]:
         if size != sizes[0][1]:
             some = how_many(sizes[0][1], "item")
@@ -202,7 +213,12 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001  JAX's name, and
     """
     if not callable(f):
         raise functions_refused("map", "map(f, xs)", f)
-    return scan(lambda carry, x: (None, f(x)), None, xs)[1]
+
+    def step(carry: None, x: Any) -> tuple[None, Any]:
+        return None, f(x)
+
+    step.__wrapped__ = f  # type: ignore[attr-defined] # messages say where the user's function is written
+    return _scan("map", step, None, xs)[1]
 
 
 @partial(clear, calls={"body": "body(i, carry)"})

@@ -54,9 +54,9 @@ def _advice(before: Any, after: Any, what: str) -> str:
 
 def kind_changed(who: str, before: Any, after: Any, what: str = "carry") -> ControlFlowError:
     """The refusal of a step whose carry, or result, is another container than that of the step before."""
-    first = "goes in as" if what == "carry" else "is"
+    then = "goes in as {} and {} comes out" if what == "carry" else "is {} in the first step, and {} in a later one"
     return ControlFlowError(
-        f"{who}: the {what} {first} {structure_text(before)} and {structure_text(after)} comes out. Return the same "
+        f"{who}: the {what} {then.format(structure_text(before), structure_text(after))}. Return the same "
         "containers, with the same keys and as many items, at each step."
     )
 

@@ -47,6 +47,7 @@ NO_PARAMETERS = {
     "donate_argnums": "An array that is given stays the caller's: leave it out.",
     "has_aux": "Return the number alone.",
     "holomorphic": "Complex numbers are taken as they are: leave it out.",
+    "is_grads_batched": "Write vmap(lambda g: autograd.grad(y, x, g, retain_graph=True))(gradients).",
     "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",
     "out": "Take the result, y = f(x).",
     "unroll": "The loop is run in C: leave it out.",

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import DispatchKey, OpOverload, Tensor
 from ..core.wrong_calls import named_dtype
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError, did_you_mean, kind_of
 from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import is_number
@@ -159,15 +159,17 @@ def axes_in_memory(strides: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(order[::-1])
 
 
-def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None, **named: Any) -> Any:
+def reshape(a: Any, /, shape_: Any = None, order: Any = "C", *, copy: Any = None, **named: Any) -> Any:
     """`np.reshape`."""
     wanted = named.pop("shape", shape_)
     if named or wanted is None:
         np.reshape(np.zeros(1), wanted, **named)  # raises NumPy's own error
+    if isinstance(order, (int, np.integer)):
+        raise ArgumentError(f"np.reshape: order= is 'C', 'F' or 'A', and was given {kind_of(order)}. The sizes go into a tuple: np.reshape(x, (n, m)).")
     if order not in ("C", "F", "A", None):
-        np.reshape(np.zeros(1), 1, order=order)  # type: ignore[call-overload] # raises NumPy's own error
+        np.reshape(np.zeros(1), 1, order=order)  # raises NumPy's own error
     if copy is False:
-        np.reshape(lying(a), guesses(as_shape(wanted)), order, copy=False)  # type: ignore[call-overload] # raises NumPy's own error where a view has no such shape
+        np.reshape(lying(a), guesses(as_shape(wanted)), order, copy=False)  # raises NumPy's own error where a view has no such shape
     read = read_in(a, order)
     if order == "F" or read is not a:
         sizes = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
@@ -398,6 +400,8 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     order = more.pop("order", None)
     if more:
         name = next(iter(more))
+        if name not in ("casting", "dtype", "signature", "subok", "where"):
+            raise ArgumentError(f"np.clip has no parameter {name!r}.{did_you_mean(name, signature(np.clip).parameters)}")
         raise refused("np.clip", name, more[name], "Leave it out and write it as an operation of its own.")
     if (a_min is not NO_VALUE or a_max is not NO_VALUE) and (min is not NO_VALUE or max is not NO_VALUE):
         np.clip(np.zeros(1), 0, 1, min=0)  # raises NumPy's own error

@@ -294,7 +294,7 @@ def of_numbers(entry: tuple[Function, Function]) -> tuple[Function, Function]:
     function, call = entry
 
     def listed(x: Any) -> Any:
-        return x.tolist() if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "mMO" else x  # which NumPy takes for no index
+        return x.tolist() if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biu" else x  # no other is one to NumPy
 
     return function, lambda *args, **keywords: call(
         *args[:1], *map(listed, args[1:]), **{name: listed(x) if name not in ("a", "arr", "array") else x for name, x in keywords.items()}

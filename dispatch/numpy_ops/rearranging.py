@@ -174,13 +174,15 @@ def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def _number_of_parts(given: Any) -> Any:
-    """Return the number of a symbolic size, which decides how many results there are; anything else as it is."""
-    return int(given) if type(given) is SymInt else given
+    """Return the number of a symbolic size, which decides how many results there are, and of a float, as NumPy does; else what is given."""
+    return int(given) if isinstance(given, (SymInt, float, np.floating)) else given
 
 
 def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    indices_or_sections = _number_of_parts(indices_or_sections)
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
+    if isinstance(indices_or_sections, (float, np.floating)):
+        np.split(np.zeros(guesses((n,))), indices_or_sections)  # type: ignore[call-overload] # raises NumPy's own error
+    indices_or_sections = _number_of_parts(indices_or_sections)
     if isinstance(indices_or_sections, INTEGERS) and not agree(n % indices_or_sections, 0):
         np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises NumPy's own error
     if isinstance(indices_or_sections, INTEGERS) and type(n) is SymInt:
@@ -240,6 +242,8 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if counts.size != 1:
         counts = counts if counts.size else counts.astype(np.intp)  # no counts are a list without a dtype
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
+    if isinstance(repeats, np.ndarray) and counts.dtype.kind not in "biu":
+        np.repeat(np.zeros(1), counts)  # raises NumPy's own error
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
         np.repeat(np.zeros(min(guesses((n,))[0], 1)), int(count))  # raises NumPy's own error, where there is something to repeat

@@ -60,3 +60,24 @@ def test_functions_that_this_numpy_has_not_are_left_out() -> None:
     assert of_numpy("linalg.norm") is np.linalg.norm
     assert of_numpy("linalg.no_such_function") is None
     assert dispatch.ops.np.fft_fft in set(dispatch.ops.np)
+
+
+@pytest.mark.parametrize("counts", [np.array([1.0, 2.0, 3.0]), np.array([2.5]), np.array(2.0)])
+def test_an_array_of_floats_does_not_say_how_often_elements_are_repeated(counts):
+    x = np.arange(3.0)
+    for call in (np.repeat, dispatch.grad(lambda x, counts: np.repeat(x, counts).sum()), dispatch.vmap(np.repeat, in_dims=(0, None))):
+        with pytest.raises(TypeError, match="Cannot cast"):
+            call(x, counts)
+
+
+@pytest.mark.parametrize(("split", "n"), [(np.split, 2.0), (np.split, np.float64(4)), (np.array_split, 3.7)])
+def test_a_float_says_how_many_parts_there_are_as_in_numpy(split, n):
+    x = np.arange(8.0)
+    parts = split(dispatch.tensor(x, requires_grad=True), n)
+    assert [dispatch.detach(part).tolist() for part in parts] == [part.tolist() for part in split(x, n)]
+
+
+def test_a_float_that_divides_nothing_evenly_is_refused_as_in_numpy():
+    for x in (np.arange(8.0), dispatch.tensor(np.arange(8.0), requires_grad=True)):
+        with pytest.raises(ValueError, match="equal division"):
+            np.split(x, 2.5)
