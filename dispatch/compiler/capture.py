@@ -28,7 +28,7 @@ from .copies import Copies, Held, check_heard, makes
 from .error_states import has_blocks, told_to_raise
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
-from .reached import At, Guard, Reached, loud, raising
+from .reached import At, Guard, Reached, loud, of_time, raising
 from .registered import Rules, check_kernels, operators_in
 from .stores import Place
 from .trace_function import traced_once
@@ -136,6 +136,11 @@ def walked(
         if rules.names <= reached.names:
             break
         also |= rules.names - reached.names
+    times = reached.of_time.union(*[of_time(x.dtype) for x in given.values if hasattr(x, "dtype")])
+    if {"now", "M"} <= times:
+        raise TracingError(
+            "it has the text 'now' or 'today', by which NumPy reads the clock where it makes a time. Pass np.datetime64('now')."
+        )
     strange = reached.asked() & OF_ARRAYS_ALONE
     if strange and any(isinstance(x, np.generic) for x in given.values):
         raise TracingError(f"it names .{min(strange)}, of arrays alone, and is given a number. Pass an array.")

@@ -129,8 +129,12 @@ class Fingerprint:
                     raise Unkeyed("it may write numbers as text, and NumPy has a formatter")
                 self.parts.append(("printing", repr(told), was[-1]))
                 continue
+            library = id(guard.holder) in reached.of_library  # whose own functions are told by its version
+            if library and guard.kind == FUNCTION:
+                continue
             if guard.kind == DICT:  # what no code asks for is not copied for a trace: pickle adds to classes, say
                 pairs = [(key, value) for key, value in zip(name, was, strict=True) if value is not SKIPPED]
+                pairs = [(key, value) for key, value in pairs if key in reached.names and is_plain(value)] if library else pairs
                 name, was = tuple([key for key, _ in pairs]), tuple([value for _, value in pairs])
             if guard.kind == TYPE:
                 named: Text = self._number(name)

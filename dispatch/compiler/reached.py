@@ -16,7 +16,9 @@ import enum
 import functools
 import gc
 import inspect
+import locale
 import math
+import re
 import sys
 import types
 import warnings
@@ -54,6 +56,7 @@ from .trusted import (
 
 BASES = ("typing", "abc", "collections.abc", "contextlib", "numbers", "_collections_abc")  # modules of bases that hold nothing
 ABSTRACT = ("abc", "_py_abc")
+KNOWN = sys.stdlib_module_names | {"numpy", "scipy"}  # whose functions are in the classes of listed modules
 # Of a class: what is not an attribute that code names, or is made anew with the class.
 UNREAD = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
@@ -141,6 +144,7 @@ class Code(NamedTuple):
     asked: frozenset[tuple[str, str]]  # all attributes that it reads, after the global before each, `+=` and its kin, and out=
     outside: frozenset[str]  # the globals and the variables of enclosing functions that it assigns to
     puts_items: bool  # whether it assigns to items
+    of_time: frozenset[str]  # what `of_time` says of its constants
 
 
 @functools.lru_cache(4096)  # it keeps the code alive
@@ -152,6 +156,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     loads: set[str] = set()
     asked: set[tuple[str, str]] = set()
     outside: set[str] = set()
+    times = of_time(code.co_consts)
     puts_items = False
     before = ""  # the global that was loaded just before
     decides, catches, tells_apart, writes, sets = False, False, False, False, False
@@ -212,6 +217,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             asked |= inner.asked
             outside |= inner.outside - set(code.co_cellvars)
             puts_items |= inner.puts_items
+            times |= inner.of_time
             refused = refused or inner.refused
         elif type(x) in (complex, tuple, frozenset):
             decides |= has_complex(x)
@@ -223,12 +229,26 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
     also = frozenset(taken), frozenset(puts), frozenset(loads), frozenset(asked), frozenset(outside), puts_items
-    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, writes, sets, *also)
+    said = decides, refused, catches, tells_apart, writes, sets
+    return Code(names[0], names[1], names[2], names[3], *said, *also, frozenset(times))
 
 
 def has_complex(x: Any) -> bool:
     """Whether a constant is or holds a complex number, which reads the float that stands behind it unseen: `1j * rate`."""
     return type(x) is complex or (type(x) in (tuple, frozenset) and any(map(has_complex, x)))
+
+
+def of_time(x: Any) -> set[str]:
+    """Return "now" of a text by which NumPy reads the clock, and "M" of what names a dtype of times."""
+    if type(x) in (tuple, frozenset):
+        return set().union(*map(of_time, x))
+    if isinstance(x, bytes):
+        x = x.decode("latin1")
+    if isinstance(x, np.dtype):
+        return {"M"} if x.kind == "M" or (x.names is not None and "M8" in repr(x)) else set()
+    if not isinstance(x, str):
+        return set()
+    return {"now"} if x.lower() in ("now", "today") else {"M"} if re.match("[<>=|]?M(8|$)|datetime64", x) else set()
 
 
 class Reached:
@@ -257,6 +277,10 @@ class Reached:
         The function of a rule that may ask for the class of what it is given; "" for none.
     namespaces : set of str, or None
         The namespaces of operators that were met, by one of which code may look up others; None where none was met.
+    of_time : set of str
+        What `of_time` says of the texts, dtypes and arrays that were met.
+    of_library : set of int
+        The ids of the functions of Python's library and NumPy, and of the dicts of their classes, that are compared.
 
     With `of_rule` it is what the rule of an operator can reach, of which a trace has no copy: what a copy would refuse when it
     is used is refused here, and so is code that may change what it reaches. The names in `also` are read by others of what the
@@ -302,6 +326,8 @@ class Reached:
             self.transforms = False
             self.asks_class = ""
             self.namespaces: set[str] | None = None
+            self.of_library: set[int] = set()
+            self.of_time: set[str] = set().union(*map(of_time, self.texts))
             self.outside: set[At] = set()  # what code assigns to beside attributes and items
             self.changes: set[str] = set()  # the methods that it calls, and "" where it assigns to items
             self.changeable: dict[str, type] = {}  # the containers and arrays, by where they were found
@@ -373,6 +399,7 @@ class Reached:
                 self._refuse(f"it refers to {path}, a dtype with metadata")
             self._note(READ, x, fields, fields(x), path)  # their names can be changed
         if is_plain(x):
+            self.of_time |= of_time(x)
             if cls is str:
                 self.texts.add(x)
             elif cls is complex:
@@ -432,8 +459,7 @@ class Reached:
             self._note(READ, x, partial_parts, partial_parts(x), path)
             for i, part in enumerate(partial_parts(x)):
                 self.visit(part, f"{path}.partial[{i}]")
-            if vars(x):
-                self._refuse(f"it refers to {path}, a partial with attributes")
+            self._without_attributes(x, path)
         elif cls in DICTS or cls is types.SimpleNamespace or cls is collections.defaultdict:
             self.changeable[path] = dict
             d = vars(x) if cls is types.SimpleNamespace else x
@@ -443,6 +469,7 @@ class Reached:
             self._dict(d, path, d is x)
             if cls is collections.OrderedDict:  # which keeps an order beside that of the dict in it
                 self._note(READ, x, tuple, tuple(x), f"{path}'s order")
+                self._without_attributes(x, path)
             if cls is collections.defaultdict:
                 self._note(READ, x, factory, factory(x), f"{path}.default_factory")
                 self.visit(x.default_factory, f"{path}.default_factory")
@@ -477,7 +504,16 @@ class Reached:
         else:
             self._object(x, path)
 
+    def _without_attributes(self, x: Any, path: str) -> None:
+        """Refuse the attributes of a value whose copy has none, and compare that it is given none."""
+        d = vars(x)
+        if d:
+            self._refuse(f"it refers to {path}, {kind_of(x)} with attributes")
+        self._note(TYPE, x, d, type(x), path)
+        self._note(DICT, d, (), (), path)
+
     def _array(self, x: np.ndarray, path: str) -> None:
+        self.of_time |= of_time(x.dtype)
         if x.dtype.hasobject:
             self._refuse(f"it refers to {path}, an array of Python objects")
         if x.dtype.names is not None:  # which can be changed in the dtype itself
@@ -561,6 +597,7 @@ class Reached:
         if code.writes or (TEXTS | WRITING) & code.attributes:
             self._printed()
         self.sets |= code.sets
+        self.of_time |= code.of_time
         self._taken |= {name for of, name in code.taken if not isinstance(f.__globals__.get(of), types.ModuleType)}
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self._put |= code.puts
@@ -626,6 +663,8 @@ class Reached:
             self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         elif not module.startswith((PACKAGE, "builtins")):
             self._listed_name(module, f.__name__, path)
+            self.of_library.add(id(f))
+            self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         if f.__module__ != module or not stands_there(f):  # else what a decorator keeps in it is the module's own
             self._cells(f, path)
 
@@ -639,9 +678,13 @@ class Reached:
         self._note(ITEM, known, name, MISSING, name)
         self._note(ITEM, BUILTINS, name, BUILTINS.get(name, MISSING), name)
         if name in BUILTINS:
-            if not is_opaque(BUILTINS[name]):
+            value = BUILTINS[name]
+            if not is_opaque(value):
                 self._listed_name("builtins", name, name)
-            self.visit(BUILTINS[name], name)
+                known_one = is_listed_class(value) if isinstance(value, type) else type(value) is types.BuiltinFunctionType
+                if not known_one and not is_plain(value):  # a trace has no copy of the builtins
+                    self._refuse(f"it names {name}, {kind_of(value)} that somebody has put into builtins")
+            self.visit(value, name)
 
     def _cells(self, f: types.FunctionType, path: str) -> None:
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
@@ -702,6 +745,7 @@ class Reached:
         if is_listed_class(cls):
             self.decides |= cls.__module__ in ("math", "cmath") or cls in (complex, np.complex128, np.complex64, np.clongdouble)
             self._listed_name(cls.__module__, cls.__name__, path)
+            self._listed_bases(cls)
             return
         meta = type(cls)
         if isinstance(cls, enum.EnumMeta):
@@ -712,10 +756,9 @@ class Reached:
         self._note(MRO, cls, None, cls.__mro__, path)
         if self.names & NAMED_BY:
             self._note(READ, cls, naming, naming(cls), f"{path or cls.__name__}.__name__")
+        self._listed_bases(cls)
         for base in cls.__mro__:
             if is_listed_class(base):
-                if base.__flags__ & 1 << 9:
-                    self._listed_base(base)
                 if base not in (object, tuple) and base.__module__ not in BASES and not issubclass(base, BaseException):
                     self._refuse(f"it refers to {path or cls.__name__}, a {cls.__name__}, which is a {base.__name__} too")
                 continue
@@ -726,19 +769,28 @@ class Reached:
             else:
                 self._class_dict(base, id(cls) in self.called or self.makes)
 
+    def _listed_bases(self, cls: type) -> None:
+        """The classes of Python's library and NumPy in one, of which a trace has no copy: somebody may have added to them."""
+        for base in cls.__mro__:
+            if base.__flags__ & 1 << 9 and base.__module__.partition(".")[0] != PACKAGE and is_listed_class(base):
+                self._listed_base(base)
+
     def _listed_base(self, cls: type) -> None:
-        """A class of Python's library, to which somebody may have added."""
         d = class_dict(cls)
-        self._note(DICT, d, tuple(d), tuple([v if k in self.names else SKIPPED for k, v in d.items()]), cls.__name__)
-        for name in sorted(self.names & d.keys()):
-            if not is_plain(d[name]) and not hasattr(d[name], "__get__"):
-                self._refuse(f"it refers to {cls.__name__}, whose {name} is {kind_of(d[name])}")
+        self.of_library.add(id(d))
+        self._note(DICT, d, tuple(d), tuple(d.values()), cls.__name__)
+        for name in self.class_names(cls, True):
+            for f in descriptor_parts(d[name]) if type(d[name]) in DESCRIPTORS else (d[name],):
+                added = type(f) is types.FunctionType and str(f.__globals__.get("__name__")).partition(".")[0] not in KNOWN
+                if added or (name in self.names and not is_plain(f) and not hasattr(f, "__get__")):
+                    self._refuse(f"it refers to {cls.__name__}, whose {name} is {'yours' if added else kind_of(f)}")
 
     def _enum(self, cls: enum.EnumMeta, path: str) -> None:
         """An Enum is not copied, since its members are told apart by identity: all that is in it is compared."""
         for base in cls.__mro__:
             if not is_listed_class(base):
                 self._shared_class(base, False)
+        self._listed_bases(cls)
         self._note(ITEMS, cls._member_names_, None, tuple(cls._member_names_), path)
         for holder in (cls._member_map_, cls._value2member_map_):
             self._note(DICT, holder, tuple(holder), tuple(holder.values()), path)
@@ -899,6 +951,7 @@ class Reached:
         self.every |= name in ANY_ATTRIBUTE
         if name in WRITING:
             self._printed()
+        self.of_time |= {"M"} if name == "datetime64" or "busday" in name else set()
         self.sets |= name in ("set", "frozenset")
         self.names |= {name} & {"register"}  # a method of a class that is called by another name
         self.tells_apart |= name in ("is_", "is_not")
@@ -1006,9 +1059,12 @@ def raising(_: Any) -> tuple[Any, ...]:
 
 
 def printing(_: Any) -> tuple[Any, ...]:
-    """Return how NumPy and Python write numbers: what NumPy is told in one piece, or, before NumPy 2.1, piece by piece."""
+    """Return how NumPy and Python write numbers: what NumPy is told in one piece, or, before NumPy 2.1, piece by piece.
+
+    The last says how long an int Python writes, and of which language its `:n` is.
+    """
     told = (_PRINTED.get(),) if _PRINTED is not None else tuple(np.get_printoptions().values())
-    return (*told, sys.intern(str(sys.get_int_max_str_digits())))
+    return (*told, sys.intern(f"{sys.get_int_max_str_digits()} {locale.setlocale(locale.LC_NUMERIC)}"))
 
 
 def registered(_: Any) -> tuple[Any, ...]:

@@ -5,13 +5,17 @@ it takes, or whether it is refused, makes no difference here.
 """
 
 import abc
+import builtins
 import collections
 import contextlib
 import dataclasses
 import enum
+import fractions
 import functools
 import gc
+import heapq
 import itertools
+import locale
 import math
 import operator
 import sys
@@ -1125,6 +1129,119 @@ def test_what_is_added_to_a_base_of_pythons_library_is_seen():
     finally:
         del abc.ABC.w17
     assert same(compiled(x), x * 1.0)
+
+
+@pytest.mark.parametrize("name", ["limit_denominator", "__mul__"])
+def test_what_stands_in_a_class_of_pythons_library_is_compared(name, monkeypatch):
+    def f(a):
+        return a * float(fractions.Fraction(1, 3).limit_denominator(7) * 2)
+
+    compiled = dispatch.compile(f)
+    assert same(compiled(x), f(x))
+    assert compiled.entries[0].run is not None
+    for i in (2.0, 3.0):
+        monkeypatch.setattr(fractions.Fraction, name, lambda *_, i=i: fractions.Fraction(i))
+        told = pytest.warns(PerformanceWarning, match=f"it refers to Fraction, whose {name} is yours")
+        with told if i == 2.0 else contextlib.nullcontext():
+            assert same(compiled(x), f(x))
+    monkeypatch.undo()
+    assert same(compiled(x), f(x))
+
+
+def test_a_method_that_was_added_to_an_abstract_class_is_refused(monkeypatch):
+    class C(abc.ABC):  # noqa: B024
+        def go(self, a):
+            return self.w18(a)
+
+    k = 2.0
+    monkeypatch.setattr(abc.ABC, "w18", lambda self, a: a * k, raising=False)
+    c = C()
+    compiled = dispatch.compile(lambda a: c.go(a))
+    with pytest.warns(PerformanceWarning, match="it refers to ABC, whose w18 is yours"):
+        assert same(compiled(x), x * 2.0)
+    k = 3.0
+    assert same(compiled(x), x * 3.0)
+
+
+@pytest.mark.parametrize("part", ["__code__", "__kwdefaults__"])
+def test_a_function_of_pythons_library_is_compared(part, monkeypatch):
+    def f(a):
+        return a * next(heapq.merge([1.0, 4.0], [2.0]))
+
+    compiled = dispatch.compile(f, fullgraph=True)
+    assert same(compiled(x), x * 1.0)
+    other = (lambda *_, key, reverse: iter([8.0])).__code__ if part == "__code__" else {"key": None, "reverse": True}
+    monkeypatch.setattr(heapq.merge, part, other)
+    assert same(compiled(x), f(x))
+    assert not same(f(x), x * 1.0)
+
+
+@pytest.mark.parametrize("make", [lambda: functools.partial(np.multiply, 2.0), lambda: collections.OrderedDict(a=2.0)])
+def test_an_attribute_given_to_a_partial_or_an_ordered_dict_is_seen(make):
+    held = make()
+    compiled = dispatch.compile(lambda a: a * getattr(held, "w19", 2.0))
+    assert same(compiled(x), x * 2.0)
+    assert compiled.entries[0].run is not None
+    held.w19 = 5.0
+    with pytest.warns(PerformanceWarning, match="it refers to held, an? .* with attributes"):
+        assert same(compiled(x), x * 5.0)
+    held.w19 = 6.0
+    assert same(compiled(x), x * 6.0)
+
+
+@pytest.mark.parametrize("value", [lambda a: a * scale_of_20(), np.ones(3)])
+def test_what_somebody_has_put_into_builtins_is_refused(value, monkeypatch):
+    monkeypatch.setattr(builtins, "w20", value, raising=False)
+    compiled = dispatch.compile(lambda a: w20(a) if callable(w20) else w20 * a)  # noqa: F821
+    with pytest.warns(PerformanceWarning, match="it names w20, an? (function|ndarray) that somebody has put into builtins"):
+        compiled(x)
+    monkeypatch.setattr(LOG_SCALE, "k", 3.0)
+    if not callable(value):
+        value[:] = 3.0
+    assert same(compiled(x), x * 3.0)
+
+
+LOG_SCALE = types.SimpleNamespace(k=1.0)
+
+
+def scale_of_20():
+    return LOG_SCALE.k
+
+
+CLOCKS = """np.datetime64('now', 's')|np.array(['today', 'Now'], 'M8[us]')|np.asarray(LATE, dtype='M8[s]')|np.full(2, 'now', 'M8[s]')
+np.dtype('M8[s]').type('now')|a.astype('M8[s]') - np.datetime64('now')|np.busday_offset('today', 0)|np.array(b'now').astype(WHEN)
+np.zeros(1, [('t', 'M8[s]')])['t'].dtype.type('now')""".replace("\n", "|")
+LATE, WHEN = ["now"], np.dtype("M8[s]")
+
+
+@pytest.mark.parametrize("text", CLOCKS.split("|"))
+def test_a_text_by_which_numpy_reads_the_clock_is_refused(text):
+    with pytest.raises(TracingError, match="it has the text 'now' or 'today', by which NumPy reads the clock"):
+        dispatch.compile(eval(f"lambda a: {text}"), fullgraph=True)(x)
+
+
+def test_a_text_that_is_no_time_is_not_refused():
+    days = {"today": 2.0, "now": 3.0}
+    compiled = dispatch.compile(lambda a, **now: a * days["today"] + now["now"], fullgraph=True)
+    assert same(compiled(x, now=1.0), x * 2.0 + 1.0)
+    compiled = dispatch.compile(lambda a: a.astype("M8[s]") - np.datetime64("2020-01-01"), fullgraph=True)
+    assert same(compiled(x), x.astype("M8[s]") - np.datetime64("2020-01-01"))
+
+
+def test_the_language_in_which_python_writes_numbers_is_compared():
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "C.UTF-8")
+    except locale.Error:
+        pytest.skip("the system has no second language")
+    compiled = dispatch.compile(lambda a, k: (a * 2, f"{k:n}"), fullgraph=True)
+    try:
+        for language in ("C", "C.UTF-8", "C"):
+            locale.setlocale(locale.LC_NUMERIC, language)
+            assert compiled(x, 1234.5)[1] == f"{1234.5:n}"
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+    assert len(compiled.entries) == 2
 
 
 # -- lengths that are open --------------------------------------------------------------------------------------------------------
