@@ -3,7 +3,8 @@
 The run under the layer notes what each line makes. NumPy does the same line, for each item of a batch, and the two are compared: to
 the bit where the line computes or moves elements. Four kinds of lines may be 4 ulp apart, because NumPy itself gives other bits for
 another shape: of those that add up (`ROUNDED`) 4 ulp of the sum of magnitudes; of complex results 4 ulp of the result (NumPy's
-loops over many complex numbers fuse a product and a sum, those over one and `np.einsum` do not); and of the absolute value of a
+loops over many complex numbers fuse a product and a sum, those over one and `np.einsum` do not), in the precision of the coarsest
+complex number that comes in, for a step of the line may widen what the one before has rounded; and of the absolute value of a
 complex number, `abs`, 4 ulp (of one, and of those with gaps, NumPy asks C's hypot, of many a vector loop). A line to which NumPy
 itself gives other bits once its operands stand one element after the other (`np.cbrt(x[::-1])` and `np.cbrt(x[::-1].copy())`, on
 processors whose vector loop rounds otherwise) may be 4 ulp apart, too. After such a line NumPy goes on with the numbers
@@ -129,7 +130,8 @@ def hold(x: Any, y: Any, where: str, line: Line | None = None, before: dict[str,
 
 def near(line: Line, x: Any, y: Any, before: dict[str, Any]) -> bool:
     """Whether two results of a line that adds up are the same but for the order."""
-    real = x.real.dtype
+    coarse = [z.real.dtype for z in before.values() if z.dtype.kind == y.dtype.kind == "c"]
+    real = min([x.real.dtype, *coarse], key=lambda dtype: dtype.itemsize)
     size = magnitude(line, y, before)
     if line.pattern in DEVIATIONS:
         x, y = np.square(x), np.square(y)
