@@ -198,11 +198,20 @@ def take_back(undo: Sequence[Callable[[], None]], before: int) -> None:
         each()
 
 
+# What else a rule is given than the operator's arguments, for those who take it for one value, or for a dict.
+_TUPLES = {
+    "jvp rule": "tangents is a tuple with one for each of ({}), None for what has none",
+    "vmap rule": "in_dims is a tuple with the mapped axis of each of ({}), None for what has none",
+}
+
+
 def note_rule(error: Exception, op: OpOverload, what: str, values: Any) -> None:
     """Say in an exception in which rule it was raised, where its own text does not, and what it may be about."""
     add_advice(error, op, what, values)
     if not isinstance(error, DispatchError) or not error.operator:
         said = f"in the {what} of {op.name}"
+        if what in _TUPLES and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
+            said += f": {_TUPLES[what].format(', '.join(op.arguments.names))}"
         if isinstance(error, RecursionError):
             said += f". If it asks for what it is the rule of, it runs again, without end: call {op.schema.name} itself."
         if said not in getattr(error, "__notes__", ()):

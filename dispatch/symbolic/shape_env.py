@@ -6,7 +6,7 @@ It has more than 350 lines because each of its public methods has a whole docstr
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.source import line
 from ..core.wrong_attributes import Fields
@@ -51,6 +51,7 @@ class ShapeEnv(Fields, metaclass=Made):
     """
 
     _fields = ("answers", "checks", "expressions", "facts", "guards", "symbols")  # two of them by cached_property
+    _elsewhere: ClassVar[dict[str, str]] = {"create_symbol": "env.new_size(3)"}
     _no_block = "`with FakeTensorMode(shape_env=env):`"
     made_by = "ShapeEnv(), and env.new_size(3) for a size"
 

@@ -391,6 +391,31 @@ def test_a_kernel_and_a_rule_that_run_again_without_end_are_told_so_once():
     assert caught.value.__notes__ == [f"in the vmap rule of {ruled.name}. {said}: call {ruled.schema.name} itself."]
 
 
+@pytest.mark.parametrize("rule", [
+    lambda tangents, output, x, k: tangents["x"], lambda tangents, output, x, k: tangents.x,
+    lambda tangents, output, x, k: tangents[0] + tangents[1] * x, lambda tangents, output, x, k: tangents[2],
+])  # fmt: skip
+def test_a_jvp_rule_that_takes_its_tangents_for_something_else_is_told_what_they_are(rule):
+    op = define(lambda x, k: x * k, "(Tensor x, float k) -> Tensor")
+    op.register_jvp(rule)
+    with pytest.raises((AttributeError, LookupError, TypeError)) as caught:
+        dispatch.jvp(lambda x: op(x, 2.0), (A,), (A,))
+    said = f"in the jvp rule of {op.name}: tangents is a tuple with one for each of (x, k), None for what has none"
+    assert caught.value.__notes__ == [said]
+
+
+@pytest.mark.parametrize("rule", [
+    lambda info, in_dims, x, k: (np.moveaxis(x, in_dims, 0), 0), lambda info, in_dims, x, k: (np.moveaxis(x, in_dims["x"], 0), 0)
+])
+def test_a_vmap_rule_that_takes_its_axes_for_something_else_is_told_what_they_are(rule):
+    op = define(lambda x, k: x * k, "(Tensor x, float k) -> Tensor")
+    op.register_vmap(rule)
+    with pytest.raises(TypeError) as caught:
+        dispatch.vmap(lambda x: op(x, 2.0))(np.ones((2, 3)))
+    said = f"in the vmap rule of {op.name}: in_dims is a tuple with the mapped axis of each of (x, k), None for what has none"
+    assert caught.value.__notes__ == [said]
+
+
 # -- signatures and devices ------------------------------------------------------------------------------------------------
 
 
