@@ -42,6 +42,7 @@ def array(
         made, fresh = astype(as_real(made, kind), kind), True
     if is_number(made):  # which is no array, and shares memory with nothing
         made, fresh = shape.copy(made), True
+    order = flags.spelled(order)
     if order in ("K", "A") and not hasattr(object, "dtype"):  # a list, however its items lie
         order = "C"
     order = "K" if order == "A" and not copy else flags.named_order(order, "K", made)

@@ -113,8 +113,15 @@ def cast(x: Any, dtype: Any) -> Any:
     return x if x.dtype == dtype else prims.astype(x, dtype)
 
 
+def spelled(order: Any) -> Any:
+    """An `order=` as a capital letter: NumPy takes a small one, and bytes, too."""
+    text = order.decode("latin1") if isinstance(order, bytes) else order
+    return text.upper() if isinstance(text, str) and len(text) == 1 else order
+
+
 def in_order(x: Any, order: Any) -> Any:
     """Return a result laid out in an order; NumPy's error for no order."""
+    order = spelled(order)
     if order not in ORDERS:
         np.copy(np.zeros(1), order)
     return x if order in ("K", None) or len(x.shape) < 2 else shape.copy(x, order)
@@ -122,6 +129,7 @@ def in_order(x: Any, order: Any) -> Any:
 
 def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
+    order = spelled(order)
     if order != "A":
         return default if order is None else order
     flags = [lying(x).flags for x in operands if hasattr(x, "shape")]
@@ -166,6 +174,7 @@ def reshape(a: Any, /, shape_: Any = None, order: Any = "C", *, copy: Any = None
         np.reshape(np.zeros(1), wanted, **named)  # raises NumPy's own error
     if isinstance(order, (int, np.integer)):
         raise ArgumentError(f"np.reshape: order= is 'C', 'F' or 'A', and was given {kind_of(order)}. The sizes go into a tuple: np.reshape(x, (n, m)).")
+    order = spelled(order)
     if order not in ("C", "F", "A", None):
         np.reshape(np.zeros(1), 1, order=order)  # raises NumPy's own error
     if copy is False:
@@ -181,19 +190,19 @@ def reshape(a: Any, /, shape_: Any = None, order: Any = "C", *, copy: Any = None
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """`np.copy`."""
-    return shape.copy(as_value(a), "K" if order is None else order)
+    return shape.copy(as_value(a), "K" if order is None else spelled(order))
 
 
 def ravel(a: Any, order: str = "C") -> Any:
     """`np.ravel`."""
-    if order not in ORDERS:
+    if spelled(order) not in ORDERS:
         np.ravel(np.zeros(1), order)  # type: ignore[call-overload] # raises NumPy's own error
     return shape.ravel(read_in(as_value(a), order))
 
 
 def flatten(self: Any, order: str = "C") -> Any:
     """`x.flatten()`: a copy always."""
-    if order not in ORDERS:
+    if spelled(order) not in ORDERS:
         np.zeros(1).flatten(order)  # type: ignore[arg-type] # raises NumPy's own error
     return shape.copy(shape.reshape(read_in(self, order), (-1,)), "C")
 
@@ -238,7 +247,7 @@ def like(op: OpOverload) -> Function:
         given = dict(zip(names, args, strict=False)) | keywords
         check_device(given.pop("device", None))
         given.pop("subok", None)
-        order, sizes = given.pop("order", "K"), given.get("shape")
+        order, sizes = spelled(given.pop("order", "K")), given.get("shape")
         fill: Any = given.get("fill_value")
         ndim = len(a.shape) if sizes is None else len(sizes) if isinstance(sizes, (tuple, list)) else 1
         if (more := len(getattr(fill, "shape", ())) - ndim) > 0 and all(n == 1 for n in fill.shape[:more]):  # which NumPy leaves out
@@ -257,7 +266,7 @@ def made(op: OpOverload) -> Function:
         names = op.arguments.names
         given = dict(zip([*names, "order"], args, strict=False)) | keywords
         check_device(given.pop("device", None))
-        order = given.pop("order", "C")
+        order = spelled(given.pop("order", "C"))
         given.pop("like", None)
         if order not in ("C", "F"):
             np.empty(0, order=order)  # raises NumPy's own error
@@ -437,6 +446,8 @@ def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: Any = "K
     if not isinstance(text, str):
         text, operands = lettered(args)
     operands = [as_item(as_value(x)) for x in operands]
+    if spelled(order) not in ORDERS:
+        np.einsum("i", np.zeros(1), order=order)  # raises NumPy's own error
     if out is None and len(operands) == 1 and einsum.adds_nothing(text, tuple(operands[0].shape)):
         return einsum.einsum(text, operands, optimize=optimize)
     if dtype is None and order == "K" and casting == "safe":

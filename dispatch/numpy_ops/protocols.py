@@ -176,7 +176,7 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
 def _copy(self: Tensor, order: str = "C") -> Any:
     """Return `x.copy()`, in C order by default, unlike `np.copy(x)`; of a number a number."""
     order = order or "C"
-    return shape.copy(self, order) if self.shape or not is_number(self) else indexing.as_number(shape.copy(self))
+    return shape.copy(self, flags.spelled(order)) if self.shape or not is_number(self) else indexing.as_number(shape.copy(self))
 
 
 def _clip(self: Tensor, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:

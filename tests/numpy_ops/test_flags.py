@@ -236,6 +236,7 @@ ORDERED: dict[str, Callable[[Any, Any], Any]] = {
     "x.astype of the same": lambda x, order: x.astype("f8", order=order),
     "np.zeros_like": lambda x, order: np.zeros_like(x, order=order),
     "np.clip": lambda x, order: np.clip(x, 1.0, 3.0, order=order),
+    "a view by np.einsum": lambda x, order: np.einsum("...->...", x, order=order),
 }
 
 
@@ -245,7 +246,7 @@ def lies(x: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", ORDERED)
-@pytest.mark.parametrize("order", ["C", "F", "A", "K", None, "Q"])
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", None, "Q", "c", "f", "a"])
 def test_an_order_is_numpys_in_every_layout(name: str, order: Any) -> None:
     for word, x in LAYOUTS.items():
         f = lambda x: ORDERED[name](x, order)
