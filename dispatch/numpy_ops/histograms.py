@@ -383,7 +383,12 @@ def _elements(a: Any, weights: Any) -> tuple[Any, Any]:
 
 def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Any:
     a, _ = _elements(a, None)
-    return _edges(a, bins, range, None)[0]
+    return _as_given(bins, _edges(a, bins, range, None)[0])
+
+
+def _as_given(bins: Any, edges: Any) -> Any:
+    """Return the edges of a histogram as NumPy does: an array that was given is itself."""
+    return bins if isinstance(bins, (Tensor, np.ndarray)) and bins.shape else edges
 
 
 def _histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, *, density: bool = False) -> Any:
@@ -393,7 +398,7 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, *
     if density:
         widths = diff(edges)
         found = divide(divide(found, widths if widths.dtype == float else astype(widths, float)), sum(found))
-    return found, edges
+    return found, _as_given(bins, edges)
 
 
 # One node of a graph each, of bins that are told by numbers of Python's; of others a graph has the rows that they are made of.

@@ -404,3 +404,15 @@ def test_of_a_complex_number_interp_takes_the_real_part_in_graphs_and_fakes_too(
     for run in (f, lambda x: dispatch.eval_shape(f, x)):
         with pytest.raises(TypeError, match=r"Cannot cast .* from dtype\('complex128'\) to dtype\('float64'\)"):
             run(np.array([x]))
+
+
+@pytest.mark.parametrize("wrap", [dispatch.compile, dispatch.functionalize])
+@pytest.mark.parametrize("f", [np.histogram, np.histogram_bin_edges])
+def test_the_edges_of_a_histogram_are_the_array_that_was_given(f, wrap):
+    edges, falling = np.array([0.0, 2.0, 4.0]), np.array([4.0, 2.0, 0.0])
+    made = wrap(lambda x, bins: f(x, bins))
+    for g in (f, made, made):
+        found = g(np.arange(5.0), edges)
+        assert (found[1] if f is np.histogram else found) is edges
+        with pytest.raises(ValueError, match="must increase monotonically"):
+            g(np.arange(5.0), falling)
