@@ -129,6 +129,9 @@ def _length(who: str, items: Given, length: Any) -> Any:
         if not x.shape:
             path = path_to(items.like, i)
             steps = " For a number of steps write scan(f, init, None, length)." if who == "scan" and not path else ""
+            numbers = not any(y.shape for y in items.arrays)
+            if numbers and isinstance(items.like, (list, tuple)) and len(items.like) == len(items.arrays):
+                steps = f" For one array write np.asarray({items.what})."
             said = f"{who}: {items.what}{path} has no axes, so that it has no items. Close over what is the same in each step."
             raise ControlFlowError(said + steps)
         sizes.append((f"{items.what}{path_to(items.like, i)}", x.shape[0]))
