@@ -15,7 +15,7 @@ from ..errors import kind_of
 from .conditions import ARRAY, CLASS, CONTAINER, FLOAT, OTHER, PLAIN, SAME
 from .copies import is_array
 from .reached import instance_dict
-from .trusted import is_plain
+from .trusted import is_listed_class, is_plain
 
 Part = tuple[int, int, Any, Any, int]
 
@@ -78,7 +78,11 @@ class Given:
         elif isinstance(x, Tensor):
             self.wrapped = True
             self._slot(x, path)
-        elif isinstance(x, np.ndarray) or (device_of(x) is not None and not hasattr(x, "dtype")):
+        elif (
+            isinstance(x, np.ndarray)
+            or (isinstance(x, np.generic) and not is_listed_class(cls))
+            or (device_of(x) is not None and not hasattr(x, "dtype"))
+        ):
             why = (
                 "an array, and static: what it holds would not be compared"
                 if cls is np.ndarray

@@ -1768,3 +1768,19 @@ def test_a_keyword_may_be_called_like_a_parameter_without_one():
     g = dispatch.compile(f, fullgraph=True)
     for k in (2.0, 3.0):
         assert np.array_equal(g(x, 1.0, k, a=k, b0=5.0), f(x, 1.0, k, a=k, b0=5.0))
+
+
+class Sevens(np.float64):
+    def __mul__(self, other):
+        return 7.0
+
+
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: [s], lambda s: {"a": s}])
+def test_a_number_of_a_class_of_ones_own_is_refused(wrap):
+    def f(a, s):
+        return (s if isinstance(s, float) else s[0] if isinstance(s, list) else s["a"]) * 2.0 + a
+
+    compiled = dispatch.compile(f)
+    assert same(compiled(x, wrap(2.0)), x + 4.0)
+    with pytest.warns(PerformanceWarning, match="an argument is Sevens, a class with operations of its own, which a graph would leave out"):
+        assert same(compiled(x, wrap(Sevens(2.0))), x + 7.0)
