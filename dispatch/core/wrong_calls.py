@@ -29,7 +29,8 @@ T = TypeVar("T")
 PARAMETERS_ELSEWHERE = {
     "arg_num": "argnums", "body_fn": "body", "body_fun": "body", "carried_inputs": "init", "carry": "init",
     "combine_fn": "f",
-    "cond_fn": "cond", "cond_fun": "cond", "false_fn": "false", "false_fun": "false", "init_val": "init",
+    "cond_fn": "cond", "cond_fun": "cond", "false_fn": "false", "false_fun": "false", "func": "fn", "function": "fn",
+    "init_val": "init",
     "operand": "operands", "predicate": "pred", "true_fn": "true", "true_fun": "true",
     "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types", "dim": "axis", "dims": "axis",
     "grad_output": "grad_outputs", "in_axes": "in_dims", "keepdim": "keepdims", "key": "rng", "mutable_args": "mutates_args",
@@ -374,7 +375,7 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             return ArgumentError(f"{call} takes '{name}' by position. Leave `{name}=` out, and put it in its place.")
         if name not in by_name and not open_ended:
             other = PARAMETERS_ELSEWHERE.get(name, "")
-            advice = f" Write {other}=." if other in by_name else did_you_mean(name, by_name)
+            advice = f" Write {other}=." if other in by_name else "" if other in by_position else did_you_mean(name, by_name)
             near = [other] if other in by_position else close_matches(name, by_position, 1)
             advice = advice or (f" It is given by position, as {near[0]}." if near else "")
             advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")

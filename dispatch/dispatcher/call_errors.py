@@ -412,6 +412,8 @@ def _as_wanted(result: Return, output: Any) -> str:
         plain = result.type in NUMBERS_AND_TEXT and output is not None
         if plain and (found := number_advice(str(result.type), output, "result")):
             return f"{found}."
+        if result.type == STR and isinstance(output, (int, float, complex, np.generic)):
+            return " Return str(result)."
         return _inside(result.type, output)
     if line := line_for(output, "result"):
         return f" Return {line}."

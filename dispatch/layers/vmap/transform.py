@@ -88,6 +88,9 @@ def vmap(
             raise BatchingError(f"vmap: in_dims names {some}, and {len(args)} were given. Give one for each.")
         size = common_length(args, dims)
         if size is None:
+            if keywords and not args:
+                by_name = "no argument is mapped: one given by name is whole for each item"
+                raise BatchingError(f"vmap: {by_name}. Give by position what has an axis to map.")
             dims, size = _axes_and_size(args, dims)
         if not cut or (bounds := bounds_of(size, chunk_size, workers)) is None:
             batch = (_batch if type(size) is int else Batch)(size, randomness)
