@@ -103,7 +103,7 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
     names = op.arguments.names
     bound = {name: value for name, value in given.items() if name in names and value is not flags.NO_VALUE}
     out = None if given.get("out") is flags.NO_VALUE else given.get("out")
-    of_method = hasattr(np.generic, op.schema.name)
+    of_method = out is not None and hasattr(np.True_, op.schema.name)  # np.generic of NumPy 2.0 names those that were removed
     honoured = {"out"}
     if op in CHOOSING and not given.keys().isdisjoint(("where", "initial", "mean")):
         op, bound = flags.chosen(op, bound, given)
