@@ -166,10 +166,13 @@ def test_an_exception_says_in_which_rule_it_was_raised():
     op = define("(Tensor x, float k=2.0) -> Tensor", lambda x, k: k * x)
     op.register_vmap(lambda info, in_dims, x, k: (fails(x), 0))
     op.register_jvp(lambda tangents, output, x, k: fails(tangents[0]))
-    for call, rule in ((lambda: vmap(op)(XS), "vmap rule"), (lambda: jvp(op, (X,), (X,)), "jvp rule")):
+    for call, rule, given in (
+        (lambda: vmap(op)(XS), "vmap rule", "in_dims is a tuple with the mapped axis of each of (x, k), None for what has none"),
+        (lambda: jvp(op, (X,), (X,)), "jvp rule", "tangents is a tuple with one for each of (x, k), None for what has none"),
+    ):
         with pytest.raises(TypeError, match="unsupported operand") as caught:
             call()
-        assert caught.value.__notes__ == [f"in the {rule} of {op.name}"]
+        assert caught.value.__notes__ == [f"in the {rule} of {op.name}: {given}"]
     op.register_vmap(lambda info, in_dims, x, k: (op("text"), 0))  # an error of ours names the operator itself
     with pytest.raises(dispatch.errors.ArgumentError) as caught:
         vmap(op)(XS)
