@@ -267,11 +267,17 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     if not given.wrapped:  # else a gradient would be summed in another order
         quiet = _make_smaller(graph, options)
     decided = tuple([i for i in floats if numbers[i].used or unseen or not SEEN_BY_NUMPY])
-    return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places, unread, reached.catches)
+    return _with_stores(bound(call, graph, decided, as_inputs, quiet, options), places, unread, reached)
 
 
-def _with_stores(traced: FunctionGraph, places: list[Place], unread: set[At], catches: bool) -> FunctionGraph:
-    if (places or catches) and not traced.repeatable:
+def _with_stores(traced: FunctionGraph, places: list[Place], unread: set[At], reached: Reached) -> FunctionGraph:
+    does_more = places or traced.written or {op.schema.namespace for op in operators_in(traced.graph)} - {"np"}
+    if does_more and id(np.piecewise) in reached.seen:
+        raise TracingError(
+            "it uses np.piecewise, which calls a function only where an element is for it, and a graph always, beside what is "
+            "more than a result: a store, a write, a draw, an operator of yours. Write np.where(condition, x, y)."
+        )
+    if (places or reached.catches) and not traced.repeatable:
         does, only = (f"stores {places[0].path}", "stores at its end") if places else ("may catch an exception", "catches none")
         raise TracingError(
             f"it {does}, and a write to an array or a custom operator comes before what may raise: a graph {only}."

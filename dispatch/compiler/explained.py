@@ -1,6 +1,7 @@
 """The text of `explain()`: the kinds of calls that a compiled function met, what each depends on, which ran without a graph."""
 
 import re
+import types
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..core.pytree import items_of
 from ..core.wrong_attributes import Fields
 from .backends.lookup import pieces_of
 from .cache import LIMIT, Entry
+from .trusted import is_listed_function
 
 MOST_SAID = 8  # items of a container, one by one
 
@@ -82,7 +84,9 @@ def _phrase(x: Any) -> str:
     if device_of(x) is not None:
         return f"{x.dtype}{list(x.shape)}" + ("" if type(x) is np.ndarray else f" ({type(x).__name__})")
     if (items := items_of(x)) is None:
-        return repr(x)
+        written = type(x).__repr__
+        yours = isinstance(written, types.FunctionType) and not is_listed_function(written)
+        return f"a {type(x).__name__}" if yours else repr(x)
     if len(items) > MOST_SAID:
         return f"a {type(x).__name__} of {len(items)}"
     if isinstance(x, dict):

@@ -43,6 +43,7 @@ from .trusted import (
     PACKAGE,
     REFUSED_ATTRIBUTES,
     WRITE_FILES,
+    answers_itself,
     dtype_text,
     is_listed,
     is_listed_class,
@@ -393,6 +394,8 @@ class Reached:
 
     def visit(self, x: Any, path: str) -> None:  # noqa: C901  one case for each kind of value
         cls = type(x)
+        if method := answers_itself(cls):
+            self._refuse(f"it refers to {path}, of a class that has {method}")
         if isinstance(x, np.dtype) and (x.names is not None or x.metadata is not None) and id(x) not in self.seen:
             self.seen[id(x)] = x
             if x.metadata is not None:
@@ -525,7 +528,7 @@ class Reached:
 
     def _float(self, x: Any, path: str, at: At | None = None) -> None:
         """Note a float that may be an input, and a number of NumPy's that is stored anew in each run."""
-        if isinstance(x, np.number):
+        if issubclass(type(x), np.number):  # isinstance would ask x for its __class__
             self._found[id(x)] -= 1  # a guard binds it to an input
             if at in self._changing:
                 self._numbers[id(x)] = x
@@ -575,7 +578,8 @@ class Reached:
             return
         code = names_in(f.__code__)
         self.names |= code.attributes
-        of_modules = {name for of, name in code.asked if isinstance(f.__globals__.get(of), types.ModuleType)}
+        modules = {of for of, _ in code.asked if issubclass(type(f.__globals__.get(of)), types.ModuleType)}
+        of_modules = {name for of, name in code.asked if of in modules}
         self.changes |= {name for of, name in code.asked if name not in of_modules} | ({""} if code.puts_items else set())
         cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         self.outside |= {(id(cells[x]), None) if x in cells else (id(f.__globals__), x) for x in code.outside}
@@ -598,7 +602,7 @@ class Reached:
             self._printed()
         self.sets |= code.sets
         self.of_time |= code.of_time
-        self._taken |= {name for of, name in code.taken if not isinstance(f.__globals__.get(of), types.ModuleType)}
+        self._taken |= {name for of, name in code.taken if of not in modules}
         self.decides |= bool({"float", "type"} & code.globals and OF_FLOATS & code.attributes)
         self._put |= code.puts
         self._loaded |= code.loads

@@ -169,6 +169,39 @@ def stands_there(x: Any) -> bool:
     return found is x
 
 
+def answers_itself(cls: type) -> str:
+    """Return the method of yours that runs where anything is asked of a value of a class; "" where none does.
+
+    `isinstance` asks a value for its `__class__`, and a set asks a class for its hash.
+
+    Examples
+    --------
+    >>> answers_itself(dict)
+    ''
+    >>> class Counting:
+    ...     def __getattribute__(self, name): ...
+    >>> answers_itself(Counting)
+    '__getattribute__'
+    """
+    if type(cls) is type and not cls.__flags__ & 1 << 9:  # made by C
+        return ""
+    for kind, names in ((cls, OF_VALUES), (type(cls), OF_CLASSES)):
+        for base in _MRO(kind) if kind is not type else ():
+            d = _DICT(base)
+            for name in names if _FLAGS(base) & 1 << 9 and not is_listed(d.get("__module__")) else ():
+                if name in d and type(d[name]) not in _OF_C:
+                    return name
+    return ""
+
+
+OF_VALUES = frozenset({"__getattribute__", "__class__"})
+OF_CLASSES = frozenset({"__getattribute__", "__class__", "__getattr__", "__hash__", "__eq__"})
+_MRO: Any = type.__dict__["__mro__"].__get__  # which ask nothing of the metaclass
+_DICT: Any = type.__dict__["__dict__"].__get__
+_FLAGS: Any = type.__dict__["__flags__"].__get__
+_OF_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.NoneType)
+
+
 def is_plain(x: Any) -> bool:
     """Whether a value cannot change and holds nothing that can."""
     cls = type(x)

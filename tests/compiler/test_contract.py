@@ -1788,3 +1788,108 @@ def test_a_number_of_a_class_of_ones_own_is_refused(wrap):
     assert same(compiled(x, wrap(2.0)), x + 4.0)
     with pytest.warns(PerformanceWarning, match="an argument is Sevens, a class with operations of its own, which a graph would leave out"):
         assert same(compiled(x, wrap(Sevens(2.0))), x + 7.0)
+
+
+def counted(numbers):
+    calls.append(1.0)
+    return numbers * 2.0
+
+
+def stored(numbers):
+    number_of_calls[0] = number_of_calls[0] + 1.0
+    return numbers
+
+
+def written(numbers):
+    seen_by[0] += 1.0
+    return numbers
+
+
+def drawn(numbers):
+    return numbers * drawn_by.normal(size=1)[0]
+
+
+calls, number_of_calls, seen_by, drawn_by = [], [0.0], np.zeros(1), np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("part", [stored, written, drawn, lambda v: v * counting(x)[0]], ids=["store", "write", "draw", "operator"])
+def test_a_function_that_piecewise_calls_by_data_only_returns(part):
+    """NumPy calls it where an element is for it, a graph always: what it does beside would be done too often."""
+
+    def f(a):
+        return np.piecewise(a, [a < 0.0], [part, np.cos])
+
+    compiled = dispatch.compile(f)
+    with pytest.warns(PerformanceWarning, match=r"it uses np\.piecewise, .* Write np\.where\(condition, x, y\)"):
+        compiled(-np.ones(3))
+
+    def state():
+        return number_of_calls[0], seen_by[0], len(calls), str(drawn_by.bit_generator.state)
+
+    before = state()
+    assert same(compiled(np.ones(3)), np.cos(np.ones(3)))
+    assert state() == before
+
+
+counting = define("(Tensor x) -> Tensor", counted, fake=np.empty_like)
+
+
+def test_piecewise_with_functions_that_only_return_is_a_graph():
+    f = dispatch.compile(lambda a: np.piecewise(a, [a < 0.0], [lambda v: v * 2.0, np.cos]), fullgraph=True)
+    for sign in (1.0, -1.0):
+        assert same(f(sign * np.ones(3)), np.cos(np.ones(3)) if sign > 0 else -2.0 * np.ones(3))
+
+
+class Asked:
+    """It says how often it was asked: the number differs with each question."""
+
+    def __init__(self):
+        object.__setattr__(self, "times", 0)
+
+    def __getattribute__(self, name):
+        times = object.__getattribute__(self, "times") + 1
+        object.__setattr__(self, "times", times)
+        return float(times)
+
+    def __repr__(self):
+        return str(self.scale)
+
+
+class Posing(Asked):
+    __class__ = property(lambda self: Asked.__getattribute__(self, "a class") and dict)
+    __getattribute__ = object.__getattribute__
+
+
+posed = None
+
+
+class Meta(type):
+    asked = 0
+
+    def __getattribute__(cls, name):
+        Meta.asked += 1
+        return type.__getattribute__(cls, name)
+
+
+class OfMeta(metaclass=Meta):
+    pass
+
+
+@pytest.mark.parametrize("cls", [Asked, Posing])
+@pytest.mark.parametrize("given", [True, False])
+def test_nothing_is_asked_of_an_object_that_answers_by_code(cls, given, monkeypatch):
+    asked = cls()
+    monkeypatch.setitem(globals(), "posed", asked)
+    f = dispatch.compile((lambda a, b: a if b is None else a * 2.0) if given else (lambda a: a * 2.0 if asked is posed else posed.scale))
+    with pytest.warns(PerformanceWarning, match=r"of a class that has __(getattribute|class)__"):
+        assert same(f(x, asked) if given else f(x), x * 2.0)
+    assert object.__getattribute__(asked, "times") == 0
+
+
+@pytest.mark.parametrize("what", [OfMeta, OfMeta()])
+def test_nothing_is_asked_of_a_class_that_answers_by_code(what):
+    before = Meta.asked
+    f = dispatch.compile(lambda a: a if what is None else a * 2.0)
+    with pytest.warns(PerformanceWarning, match="of a class that has __getattribute__"):
+        assert same(f(x), x * 2.0)
+    assert Meta.asked == before
