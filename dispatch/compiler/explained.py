@@ -11,7 +11,7 @@ from ..core.pytree import items_of
 from ..core.wrong_attributes import Fields
 from .backends.lookup import pieces_of
 from .cache import LIMIT, Entry
-from .trusted import is_listed_function
+from .trusted import answers_itself, is_listed_function
 
 MOST_SAID = 8  # items of a container, one by one
 
@@ -84,6 +84,8 @@ def _phrase(x: Any) -> str:
     if device_of(x) is not None:
         return f"{x.dtype}{list(x.shape)}" + ("" if type(x) is np.ndarray else f" ({type(x).__name__})")
     if (items := items_of(x)) is None:
+        if answers_itself(type(x)):
+            return "an object"
         written = type(x).__repr__
         yours = isinstance(written, types.FunctionType) and not is_listed_function(written)
         return f"a {type(x).__name__}" if yours else repr(x)

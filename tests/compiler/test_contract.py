@@ -1892,4 +1892,7 @@ def test_nothing_is_asked_of_a_class_that_answers_by_code(what):
     f = dispatch.compile(lambda a: a if what is None else a * 2.0)
     with pytest.warns(PerformanceWarning, match="of a class that has __getattribute__"):
         assert same(f(x), x * 2.0)
+    f = dispatch.compile(lambda a, b: a * 2.0)
+    with pytest.warns(PerformanceWarning, match="the argument b is of a class that has __getattribute__"):
+        assert same(f(x, what), x * 2.0)
     assert Meta.asked == before
