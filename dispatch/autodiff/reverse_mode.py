@@ -204,7 +204,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         try:
             result, aux = result_and_aux(f(*taped.args), has_aux)
         except (TypeError, AttributeError):
-            check_takes("vjp", f, primals)
+            check_takes("vjp", f, primals, remedy="" if primals else " They stand behind the function: vjp(f, x).")
             raise
         leaves = flattened(result)
         layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)

@@ -13,7 +13,7 @@ import numpy as np
 from ..core import DispatchKey, Tensor, active_mode, check_data, is_array, is_of_registered_class
 from ..core.array_memory import has_layout, inexact_layout
 from ..core.pytree import field_names, form_of, items_of, leaves, leaves_like, opened, paths, steps
-from ..dispatcher.conversion_advice import advice
+from ..dispatcher.conversion_advice import line_for_others
 from ..errors import GradientError, kind_of
 from ..layers.derivatives import Layout
 from ..layers.fake import FakeTensor
@@ -126,13 +126,15 @@ def _fitted(x: Any, layout: Layout | None, like: Any, i: int, who: str, names: t
     here, there = f"{names[0]}{path}", f"{names[1]}{path}"
     if layout is None:
         leaf = flattened(like)[i]
-        remedy = advice(leaf) or " Give None for it, or make it floating-point: 2.0 for 2, x.astype(float)."
+        line = line_for_others(leaf)
+        remedy = f" Write {line}." if line else " Give None for it, or make it floating-point: 2.0 for 2, x.astype(float)."
         raise GradientError(f"{who}: {here} was given, and {there} is {described(leaf)}, which has no derivative.{remedy}")
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         x = beside(np.asarray(x, complex if isinstance(x, complex) else dtype))
     if not is_array(x):
-        remedy = advice(x) or " Give an array."
+        line = line_for_others(x)
+        remedy = f" Write {line}." if line else " Give an array."
         raise GradientError(f"{who}: {here} is {described(x)}, and {there} an array of shape {shape}.{remedy}")
     check_data(x)
     if x.shape != shape:

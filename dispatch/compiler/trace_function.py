@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -21,8 +21,9 @@ from ..core import (
 )
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves, opened, paths, steps, unflatten
+from ..core.wrong_attributes import Attributes
 from ..core.wrong_calls import check_takes, clear
-from ..dispatcher.conversion_advice import line_for
+from ..dispatcher.conversion_advice import line_for_others
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import DispatchError, TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
@@ -87,24 +88,38 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     if not callable(f):
         raise TracingError(f"make_fx takes a function, and was given {kind_of(f)}. Write make_fx(f)(x), not make_fx(f(x)).")
 
-    names = parameter_names(f) or ()
+    return GraphMaker(f, tracing_mode)
 
-    def traced(*args: Any, **keywords: Any) -> Graph:
+
+class GraphMaker(Attributes):
+    """What `make_fx` returns: for arguments it makes the graph of a function."""
+
+    _elsewhere: ClassVar[dict[str, str]] = {
+        name: f"make_fx(f)(x).{name}: the graph is what a call returns" for name in dir(Graph) if name[0] != "_"
+    }
+
+    def __init__(self, f: Callable[..., Any], tracing_mode: str) -> None:
+        self.__wrapped__, self._tracing_mode, self._names = f, tracing_mode, parameter_names(f) or ()
+
+    def __call__(self, *args: Any, **keywords: Any) -> Graph:
+        """Return the graph of one run of the function."""
+        f = self.__wrapped__
         if keywords:
             raise TracingError(
                 f"a graph takes its arguments by position, and {', '.join(keywords)} came by name. Trace a function of "
                 f"positions: make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
             )
         try:
-            return traced_once(f, args, tracing_mode, names)
+            return traced_once(f, args, self._tracing_mode, self._names)
         except DispatchError:
-            if tracing_mode != "real":  # in which it has run, and would run twice
+            if self._tracing_mode != "real":  # in which it has run, and would run twice
                 for g in other_ways(f, args, {}):
                     with suppress(Exception):  # the first says it better
-                        return traced_once(g, args, tracing_mode, names)
+                        return traced_once(g, args, self._tracing_mode, self._names)
             raise
 
-    return traced
+    def __repr__(self) -> str:
+        return f"make_fx({getattr(self.__wrapped__, '__name__', kind_of(self.__wrapped__))})"
 
 
 def traced_once(f: Callable[..., Any], args: tuple[Any, ...], tracing_mode: str, names: Sequence[str]) -> Graph:
@@ -222,7 +237,7 @@ def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any], si
         trace.graph.symbols[str(size)] = node, None
         return size, node
     if not isinstance(x, Tensor) and device_of(x) is None:
-        if line := line_for(x, name):
+        if line := line_for_others(x, name):
             raise TracingError(f"a graph has arrays as inputs, and {name!r} is {kind_of(x)}. Write {line}.")
         return x, x
     tracked = isinstance(x, TrackedTensor) and x.level is ground()

@@ -147,7 +147,8 @@ def _length(who: str, items: Given, length: Any) -> Any:
                 raise ControlFlowError(f"{who}: length is a number of steps, and {length} was given.")
         sizes.append(("length", length))
     if not sizes:
-        given = "Give length=." if who == "scan" else "Give an array, or a container of arrays."
+        given = "Write scan(f, init, xs); or scan(f, init, None, length=n)."
+        given = given if who == "scan" else "Give an array, or a container of arrays."
         raise ControlFlowError(f"{who}: without xs nothing says how many steps there are. {given}")
     for name, size in sizes[1:]:
         if size != sizes[0][1]:

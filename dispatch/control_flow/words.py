@@ -21,7 +21,7 @@ def layout_text(x: Any) -> str:
     if type(x) in (bool, int, float, complex):
         x = np.asarray(x)
     dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
-    return kind_of(x) if dtype is None or shape is None else f"{dtype}[{', '.join(map(str, shape))}]"
+    return kind_of(x) if not isinstance(dtype, np.dtype) or shape is None else f"{dtype}[{', '.join(map(str, shape))}]"
 
 
 def path_to(like: Any, number: Any) -> str:
@@ -99,7 +99,7 @@ def condition_refused(who: str, x: Any) -> ControlFlowError:
 def is_true(who: str, x: Any) -> bool:
     """The truth of a condition on plain arrays; raise where it is not one."""
     dtype = getattr(x, "dtype", None)
-    if type(x) is bool or (dtype is not None and dtype.kind == "b" and x.shape == ()):
+    if type(x) is bool or (isinstance(dtype, np.dtype) and dtype.kind == "b" and x.shape == ()):
         return bool(x)
     raise condition_refused(who, x)
 

@@ -36,7 +36,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError
-from .wrong_calls import instead_of, left_out, no_layer, no_registration, not_set, nothing_below
+from .wrong_calls import compared, instead_of, left_out, no_layer, no_registration, not_set, nothing_below
 from .tensor import seen_through
 
 cdef extern from *:
@@ -536,6 +536,8 @@ cdef class OpOverload:
     def __matmul__(self, other): raise left_out(self, "@")
     def __rmatmul__(self, other): raise left_out(self, "@")
     def __neg__(self): raise left_out(self, "-")
+    def __richcmp__(self, other, int sign): return compared(self, sign)
+    def __hash__(self): return <Py_hash_t>(<size_t><void *>self >> 4)     # of its place; beside comparisons there is none else
     def __pow__(self, other, modulo): raise left_out(self, "**")
     def __len__(self): raise left_out(self, "len")
     def __array__(self, dtype=None, copy=None): raise left_out(self, "array")

@@ -30,7 +30,7 @@ PARAMETERS_ELSEWHERE = {
     "arg_num": "argnums", "body_fn": "body", "body_fun": "body", "carried_inputs": "init", "carry": "init",
     "combine_fn": "f",
     "cond_fn": "cond", "cond_fun": "cond", "false_fn": "false", "false_fun": "false", "func": "fn", "function": "fn",
-    "init_val": "init",
+    "init_val": "init", "inplace": "mutates_args",
     "operand": "operands", "predicate": "pred", "true_fn": "true", "true_fun": "true",
     "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types", "dim": "axis", "dims": "axis",
     "grad_output": "grad_outputs", "in_axes": "in_dims", "keepdim": "keepdims", "key": "rng", "mutable_args": "mutates_args",
@@ -51,6 +51,7 @@ NO_PARAMETERS = {
     "is_grads_batched": "Write vmap(lambda g: autograd.grad(y, x, g, retain_graph=True))(gradients).",
     "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",
     "out": "Take the result, y = f(x).",
+    "strict": "A function is traced in one way: leave it out.",
     "unroll": "The loop is run in C: leave it out.",
     "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
 }  # fmt: skip
@@ -61,7 +62,9 @@ MISSING = {
     "device": " It is the name of a device, 'cpu' or one of your own.", "dispatch_key": " It is 'CPU', say.",
     "impl.fn": " Write lib.impl('name', kernel, 'CPU'); or @library.impl(lib, 'name', 'CPU') above the function.",
     "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.", "level": " It is 'default', 'full' or 'off'.",
-    "mutates_args": " It is () where the function writes to no argument.", "schema": ' It is text: "(Tensor x) -> Tensor".',
+    "mutates_args": " It is () where the function writes to no argument.",
+    "opcheck.args": " It is a tuple of the operator's arguments: opcheck(op, (x,)).",
+    "schema": ' It is text: "(Tensor x) -> Tensor".',
     "types": " It is 'cpu', say, or several devices in a tuple.",
 }  # fmt: skip
 
@@ -113,6 +116,13 @@ def left_out(op: Any, sign: str) -> ArgumentError:
         return ArgumentError(f"{sign}() was given {op.name} itself, and an operator is called: write {sign}({call}).")
     said = f"'{sign}' was asked of {op.name} itself, and an operator is called"
     return ArgumentError(f"{said}: write {sign} with its result, {call}.")
+
+
+def compared(op: Any, sign: int) -> Any:
+    """What an operator answers to a comparison, by its number in C: it equals itself alone, and has no order."""
+    if sign in (2, 3):
+        return NotImplemented
+    raise left_out(op, ("<", "<=", "==", "!=", ">", ">=")[sign])
 
 
 def no_layer(op: Any, given: object) -> DefinitionError:
@@ -229,7 +239,9 @@ def does_not_take(function: Callable[..., Any], args: tuple[Any, ...], keywords:
     return False
 
 
-def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords: Collection[str] = ()) -> None:
+def check_takes(
+    who: str, f: Callable[..., Any], args: Collection[Any], keywords: Collection[str] = (), remedy: str = ""
+) -> None:
     """Raise where a function that was given does not take a call: what a transform asks when the call raised.
 
     Where it does take it, the exception that is being handled gets a note of a list or tuple that it may be about.
@@ -254,7 +266,7 @@ def check_takes(who: str, f: Callable[..., Any], args: Collection[Any], keywords
         missing = _missing(signature.parameters, len(args), keywords)
         said = f"{who}: {what} takes ({_shown(signature.parameters.values())}), and was called with {' and '.join(given)}"
         said += f": {' and '.join(map(repr, missing))} must be given." if missing else "."
-        raise ArgumentError(said) from None
+        raise ArgumentError(said + remedy) from None
     note_containers(who, raised, {f"argument {i}": x for i, x in enumerate(args)})
 
 
@@ -379,6 +391,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             near = [other] if other in by_position else close_matches(name, by_position, 1)
             advice = advice or (f" It is given by position, as {near[0]}." if near else "")
             advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")
+            if "kwargs" in by_name and args and name in _parameters_of(args[0]):
+                advice = f" What is called takes it in kwargs={{'{name}': ...}}."
             return ArgumentError(f"{call} has no parameter '{name}'.{advice}")
         if name in by_position[: len(args)]:
             return ArgumentError(f"{call} was given '{name}' twice, by position and by name. Give it once.")
@@ -390,6 +404,13 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
     missing = _missing(parameters, len(args), keywords)
     first_of = MISSING.get(missing[0], MISSING.get(f"{name}.{missing[0]}", "")) if len(missing) == 1 else ""
     return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.{first_of}")
+
+
+def _parameters_of(f: Any) -> Collection[str]:
+    try:
+        return inspect.signature(f).parameters
+    except (TypeError, ValueError):  # no function, or a builtin that tells nothing
+        return ()
 
 
 def kind_named(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import is_array
 from ..core.source import library_function, numpy_function, outer_frame
 from .frameworks import MODULE, MRO
 
@@ -59,6 +60,21 @@ def line_for(x: object, name: str = "x") -> str | None:
     if found is None or not hasattr(type(x), "shape"):
         return None
     return found.format(x=name)
+
+
+def line_for_others(x: object, name: str = "x") -> str | None:
+    """The line that makes NumPy's array of what is no array here: also of an array of another framework, which converts itself.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> line_for_others(datetime.date(2020, 1, 1)) is None
+    True
+    """
+    line = line_for(x, name)
+    if line is None and not is_array(x) and hasattr(type(x), "__array__") and hasattr(type(x), "shape"):
+        line = f"np.asarray({name}{'.detach()' * (getattr(x, 'requires_grad', False) is True)})"
+    return line
 
 
 # Functions of scipy.special that are no ufuncs, so that no value of a transform reaches them, and that have an operator.

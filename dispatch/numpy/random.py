@@ -300,6 +300,11 @@ HERE = [
     "rayleigh", "triangular", "uniform", "weibull", *REASONS,
 ]  # fmt: skip
 LEGACY = set(dir(np.random.RandomState)) - {"RandomState"}
+# What a Generator calls them.
+RENAMED = {
+    **dict.fromkeys(("rand", "ranf", "random_sample", "sample"), "random"), "randint": "integers", "randn": "standard_normal",
+    "random_integers": "integers", "tomaxint": "integers",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -313,9 +318,11 @@ def __getattr__(name: str) -> Any:
 
 
 def _refuse_legacy(name: str) -> NoReturn:
+    method = name if hasattr(np.random.Generator, name) else RENAMED.get(name)
+    draws = f", and rng.{method}(...)" if method else ", and draw from that"
     raise AttributeError(
         f"module {__name__!r} has no {name!r}: it would draw from a state of the whole process. Write "
-        f"rng = np.random.default_rng(seed), and rng.{name}(...).",
+        f"rng = np.random.default_rng(seed){draws}.",
         name=name,
     )
 

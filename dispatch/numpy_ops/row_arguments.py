@@ -69,7 +69,7 @@ def are_numbers(x: Tensor, y: Any, kinds: str) -> bool:
 
 
 def _kind(x: Any) -> str:
-    return str(x.dtype.kind) if hasattr(x, "dtype") else "c" if type(x) is complex else "f" if type(x) is float else "i"
+    return str(getattr(x.dtype, "kind", "")) if hasattr(x, "dtype") else "c" if type(x) is complex else "f" if type(x) is float else "i"
 
 
 def _as_values(value: Any) -> Any:

@@ -131,6 +131,7 @@ def _of_method(function: Any) -> str:
 def refuse_bare(fn: Any) -> DefinitionError:
     """Return the error for `@custom_op` without its parentheses."""
     word = getattr(fn, "__name__", "f")
+    word = word if word.isidentifier() else "f"  # a lambda's is no name
     return DefinitionError(
         f"custom_op takes the operator's name first, and was given {kind_of(fn)}. Write it as "
         f'@custom_op("mylib::{word}", mutates_args=()) above the function.'

@@ -24,10 +24,10 @@ RESIDUAL_ALONE = (
 
 # Hints that are often written, and what was probably meant. The first column is compared by identity.
 _MEANT: tuple[tuple[object, str], ...] = (
-    (list, "list[np.ndarray]"), (collections.abc.Sequence, "list[np.ndarray]"),
+    (list, "list[np.ndarray], or list[int] for numbers"), (collections.abc.Sequence, "list[np.ndarray]"),
     (collections.abc.MutableSequence, "list[np.ndarray]"), (collections.deque, "list[np.ndarray]"),
     (collections.abc.Iterable, "list[np.ndarray]"), (collections.abc.Iterator, "list[np.ndarray]"),
-    (collections.abc.Collection, "list[np.ndarray]"), (tuple, "tuple[np.ndarray, ...]"),
+    (collections.abc.Collection, "list[np.ndarray]"), (tuple, "tuple[np.ndarray, ...], or tuple[int, ...] for numbers"),
     (dict, "dict[str, np.ndarray]"), (collections.abc.Mapping, "dict[str, np.ndarray]"),
     (collections.abc.MutableMapping, "dict[str, np.ndarray]"), (collections.OrderedDict, "dict[str, np.ndarray]"),
     (collections.defaultdict, "dict[str, np.ndarray]"), (set, "list[int]"), (frozenset, "list[int]"),

@@ -11,7 +11,7 @@ from ..core.pytree import leaves, mapped, paths
 from ..core.source import where
 from ..dispatcher.call_errors import refused
 from ..dispatcher.printing import brief, describe_value
-from ..errors import ArgumentError
+from ..errors import ArgumentError, how_many
 from ..layers.autograd import Pullbacks, TrackedTensor
 from ..operators.functional_variant import origin_of
 from ..schema.opaque_types import find_class
@@ -167,6 +167,19 @@ def choices_of(kind: Type) -> list[Any] | None:
 def brief_choice(value: Any) -> str:
     """Return a choice as text: `'same'`, `Mode.NEAREST`."""
     return str(value) if isinstance(value, Enum) else repr(value)
+
+
+def one_call(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case:
+    """Make the case of a call, as `bind`; where several calls were given it is said that one is checked."""
+    try:
+        return bind(op, args, kwargs)
+    except ArgumentError:
+        if not args or not all(isinstance(x, tuple) for x in args):
+            raise
+    some = f"{how_many(len(args), 'tuple')} {'was' if len(args) == 1 else 'were'} given in its place"
+    raise ArgumentError(
+        f"opcheck checks one call of {op.name}, and args is a tuple of its arguments: {some}. Write opcheck(op, args) for each."
+    )
 
 
 def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:

@@ -16,6 +16,7 @@ from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
 from .cases import Case, Options, named_outputs
 from .closeness import tolerance
+from .difference_quotients import Probe, Recording, as_reals, compare, judged, label_of, random_like, scaled, units
 from .gradient_checks import gradient_probe
 from .gradient_variants import (
     backward_along,
@@ -33,7 +34,6 @@ from .gradient_variants import (
 )
 from .kernel_runs import quietly
 from .lost_digits import little_off
-from .numerical_jacobian import Probe, Recording, as_reals, compare, judged, label_of, random_like, scaled, units
 from .report import Findings
 
 Array = np.ndarray[Any, Any]

@@ -29,16 +29,13 @@ _EXACT = Tolerance(0.0, 0.0)
 
 def tolerance(*dtypes: np.dtype[Any], rtol: float | None = None, atol: float | None = None) -> Tolerance:
     """Return the tolerance for values of some dtypes, the largest of theirs, or the one that is given."""
+    pairs: tuple[tuple[str, Any], ...] = (("rtol", rtol), ("atol", atol))
+    for name, one in pairs:
+        if one is not None and not (isinstance(one, (int, float, np.number)) and one >= 0):
+            shown = one if isinstance(one, (int, float)) else kind_of(one)
+            raise ArgumentError(f"{name} is a tolerance, a number from 0 up, and was given as {shown}.")
     if rtol is not None and atol is not None:
-        pairs: tuple[tuple[str, Any], ...] = (("rtol", rtol), ("atol", atol))
-        for name, given in pairs:
-            if isinstance(given, np.ndarray) or not (isinstance(given, (int, float, np.number)) and given >= 0):
-                shown = given if isinstance(given, (int, float)) else kind_of(given)
-                raise ArgumentError(f"{name} is a tolerance, a number from 0 up, and was given as {shown}.")
         return Tolerance(rtol, atol)
-    for name, one in (("rtol", rtol), ("atol", atol)):
-        if one is not None and not isinstance(one, (int, float, np.number)):
-            raise ArgumentError(f"{name} is a tolerance, a number from 0 up, and was given as {kind_of(one)}.")
     if rtol is not None or atol is not None:
         given, missing = ("rtol", "atol") if atol is None else ("atol", "rtol")
         raise ArgumentError(f"{given} was given without {missing}. Give both or neither; 0 is a tolerance too.")

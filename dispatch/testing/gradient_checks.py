@@ -11,7 +11,7 @@ from ..core.wrong_calls import holding
 from ..errors import ArgumentError, GradcheckError, kind_of
 from ..layers.autograd import TrackedTensor, track
 from .closeness import tolerance
-from .numerical_jacobian import Probe, compare, gradients, random_like
+from .difference_quotients import Probe, compare, gradients, random_like
 
 Function = Callable[..., Any]
 

@@ -18,10 +18,10 @@ from ..errors import GradcheckError
 from ..layers.autograd import TrackedTensor, track
 from .cases import Case, Options, map_arrays
 from .child_process import Elsewhere, has_fork
+from .difference_quotients import Probe, Recording, as_reals, judged, random_like, scaled
 from .guarded_memory import Guarded
 from .kernel_runs import quietly
 from .lost_digits import LOST_DIGITS, has_lost_digits, rounded
-from .numerical_jacobian import Probe, Recording, as_reals, judged, random_like, scaled
 from .report import Findings
 from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, lists, named, numbers, single_precision, sizes, values
 

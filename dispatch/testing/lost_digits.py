@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .numerical_jacobian import Probe, as_reals, plain, random_like
+from .difference_quotients import Probe, as_reals, plain, random_like
 
 Array = np.ndarray[Any, Any]
 

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, check_flag, check_word, did_you_mean, kind_o
 from ..operators.kernel_functions import made_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
-from .cases import Case, Options, bind
+from .cases import Case, Options, one_call
 from .check_autograd import check_forward, check_gradients, check_registration
 from .check_compiled import check_compiled
 from .check_fake import check_shapes
@@ -141,7 +141,7 @@ def opcheck(
         check_flag(flag, f"opcheck: {name}")
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
-    case = bind(_single(op), *_sample(args, kwargs))
+    case = one_call(_single(op), *_sample(args, kwargs))
     _check_timeout(timeout)
     options = _options(case, rtol, atol, eps, gradients, fixed)._replace(timeout=timeout)
     names = ("test_schema", *(name for name in checks if name != "test_schema"))  # which tells whether the sample can be run

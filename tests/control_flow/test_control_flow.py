@@ -204,7 +204,7 @@ REFUSED = {
     ),
     "no length": (
         lambda: dispatch.scan(lambda c, x: (c, None), 0),
-        "scan: without xs nothing says how many steps there are. Give length=.",
+        "scan: without xs nothing says how many steps there are. Write scan(f, init, xs); or scan(f, init, None, length=n).",
     ),
     "no axes": (
         lambda: dispatch.scan(lambda c, x: (c, None), 0, 1.0),

@@ -251,12 +251,12 @@ def test_a_return_has_the_dtype_of_its_hint_each_its_own():
 @pytest.mark.parametrize(
     ("hint", "nearest"),
     [
-        (list, "list[np.ndarray]"),
-        (Tuple, "tuple[np.ndarray, ...]"),
+        (list, "list[np.ndarray], or list[int] for numbers"),
+        (Tuple, "tuple[np.ndarray, ...], or tuple[int, ...] for numbers"),
         (Dict, "dict[str, np.ndarray]"),
-        (tuple[()], "tuple[np.ndarray, ...]"),
-        (List, "list[np.ndarray]"),
-        (tuple, "tuple[np.ndarray, ...]"),
+        (tuple[()], "tuple[np.ndarray, ...], or tuple[int, ...] for numbers"),
+        (List, "list[np.ndarray], or list[int] for numbers"),
+        (tuple, "tuple[np.ndarray, ...], or tuple[int, ...] for numbers"),
         (dict, "dict[str, np.ndarray]"),
         (set[int], "list[int]"),
         (collections.abc.Iterable[int], "list[np.ndarray]"),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dispatch
+from dispatch.testing.difference_quotients import Probe
 from dispatch.testing.lost_digits import has_lost_digits, little_off, rounded
-from dispatch.testing.numerical_jacobian import Probe
 
 X = np.random.default_rng(1).normal(size=(3, 4)) + 2.0
 SEEDS = [np.random.default_rng(2).normal(size=(3, 4))]

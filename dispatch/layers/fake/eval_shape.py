@@ -115,10 +115,14 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
             raise ArgumentError(f"eval_shape takes arrays, and was given {kind_of(x)}. Write {line}.")
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             return x
+        try:
+            dtype = np.dtype(x.dtype)
+        except TypeError:  # torch's
+            raise ArgumentError(f"eval_shape takes arrays, and was given {kind_of(x)}. Write np.asarray(x).") from None
         device = getattr(x, "device", "cpu")
         strides = getattr(x, "strides", None)
         on = device if isinstance(device, str) else "cpu"
-        return fake_tensor(tuple(x.shape), np.dtype(x.dtype), strides, on, mode, number=isinstance(x, np.generic))
+        return fake_tensor(tuple(x.shape), dtype, strides, on, mode, number=isinstance(x, np.generic))
 
     taken = mapped(given, (args, kwargs))
     with mode, symbolic.OwnChecks(mode.shape_env):

@@ -24,7 +24,7 @@ cnp.import_array()
 
 def item_shape(Wrapped x not None):
     """The shape of one item: that of the batch without the axis `x.kept`."""
-    cdef tuple shape = x.value.shape
+    cdef tuple shape = tuple(x.value.shape)      # torch's is of a class of its own
     cdef Py_ssize_t axis = x.kept
     return shape[:axis] + shape[axis + 1:]
 

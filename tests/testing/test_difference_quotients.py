@@ -5,7 +5,7 @@ import pytest
 
 import dispatch
 from dispatch import ops
-from dispatch.testing.numerical_jacobian import Probe, as_reals, compare, from_reals, label_of, units
+from dispatch.testing.difference_quotients import Probe, as_reals, compare, from_reals, label_of, units
 
 X = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 1.5]])
 
