@@ -28,6 +28,7 @@ from .copies import Copies, Held, check_heard, makes
 from .error_states import has_blocks, told_to_raise
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
 from .lowering import is_repeatable
+from .python_bools import METHODS, check_python_bools, python_bool
 from .reached import At, Guard, Reached, loud, of_time, raising
 from .registered import Rules, check_kernels, operators_in
 from .stores import Place
@@ -224,6 +225,9 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
             standing[id(values[i])] = x
         guard = active_mode(TRACE)
         assert guard is not None
+        # What would take it for another value unseen.
+        if not (reached.asks_bool or reached.tells_apart or call.rules.any or reached.names & METHODS):
+            guard.mode.python_bool = python_bool
         for i in floats:
             number = TracedNumber(values[i])
             numbers[i] = number
@@ -375,6 +379,7 @@ def _check(graph: Graph) -> bool:
 
     Return whether a Python complex is in it, which may have read any float: `(-8) ** 0.5 * rate` reads it in C, unseen.
     """
+    check_python_bools(graph)
     found = any([type(x) is complex for x in leaves(graph.outputs)])
     for node in graph.nodes:
         for x in node.args:

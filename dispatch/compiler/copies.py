@@ -36,6 +36,7 @@ from .conditions import EMPTY
 from .copied_functions import CopiedCachedProperty, CopiedFunction, CopiedMethod, CopiedModule, CopiedProperty
 from .error_states import TracedErrstate
 from .generators import TracedGenerator, seeded
+from .python_bools import is_python_bool
 from .reached import (
     ABSTRACT,
     DESCRIPTORS,
@@ -664,6 +665,8 @@ class Copies:
             return np.random.Generator
         if isinstance(x, Tensor):
             if not x.shape:
+                if is_python_bool(x):
+                    return bool
                 raise TracingError("the class of a traced value without axes was asked for, which may be an array or a number.")
             return np.ndarray
         if type(x) in STANDING:
@@ -683,11 +686,11 @@ class Copies:
     def _isinstance(self, x: Any, classes: Any) -> bool:
         classes = self._classes(classes)
         if isinstance(x, Tensor):
-            if not x.shape:
+            if not x.shape and not is_python_bool(x):
                 is_array, is_number = isinstance(np.empty(0), classes), isinstance(x.dtype.type(), classes)
                 if is_array == is_number:
                     return is_array
-            x = np.empty(0) if self._class_of(x) is np.ndarray else 0.0
+            x = True if self._class_of(x) is bool else np.empty(0)
         elif type(x) in NUMBERS:
             x = NUMBERS[type(x)]()
         elif type(x) is TracedGenerator:

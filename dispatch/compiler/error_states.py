@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, active_mode
+from ..core import active_mode
 from ..errors import TracingError
 from ..graph import Graph
 from ..layers.trace import TRACE
-from ..operators.registry import add, build, note_own_rules
-from ..schema.schema import Schema
 from ..schema.tags import Tag
+from .graph_operators import define
 from .reached import raising
 
 KINDS = ("divide", "over", "under", "invalid")
@@ -45,18 +44,13 @@ def _leave() -> None:
     _entered.blocks.pop().__exit__(None, None, None)
 
 
-def _define(text: str, kernel: Callable[..., Any]) -> OpOverload:
-    schema = Schema.parse(text)
-    op = build(schema, (Tag.effect,))
-    vars(op).update(__name__=schema.name, __qualname__=schema.name)
-    op.register_at(DispatchKey.CPU, kernel)
-    op.register_fake(lambda *_: None)
-    return add(op, __name__, schema.full_name)
+def _nothing(*_: Any) -> None:
+    pass
 
 
-enter = _define("error_state::enter(str divide, str over, str under, str invalid) -> ()", _enter)  # an empty text: as it is
-leave = _define("error_state::leave() -> ()", _leave)
-note_own_rules(enter, leave)
+# An empty text: as it is.
+enter = define("error_state::enter(str divide, str over, str under, str invalid) -> ()", _enter, _nothing, Tag.effect)
+leave = define("error_state::leave() -> ()", _leave, _nothing, Tag.effect)
 
 
 class TracedErrstate:

@@ -11,28 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Tensor, active_mode
+from ..core import Tensor, active_mode
 from ..core.pytree import leaves, mapped
 from ..errors import TracingError, kind_of
 from ..graph import Graph
 from ..layers.fake import fake_tensor
 from ..layers.trace import TRACE
 from ..layers.trace.number import plain
-from ..operators.registry import add, build, note_own_rules
-from ..schema.schema import Schema
 from ..schema.tags import Tag
+from .graph_operators import define
 from .trusted import DEFAULT_RNG, is_plain
 
 NUMBERS = (np.float32, np.float64, np.int64, np.int32, float, int, bool)
-
-
-def _define(text: str, kernel: Callable[..., Any], fake: Callable[..., Any]) -> OpOverload:
-    schema = Schema.parse(text)
-    op = build(schema, (Tag.effect,))
-    vars(op).update(__name__=schema.name, __qualname__=schema.name)
-    op.register_at(DispatchKey.CPU, kernel)
-    op.register_fake(fake)
-    return add(op, __name__, schema.full_name)
 
 
 def _drawn(rng: Any, method: str, arguments: Any, keywords: Any, dtype: str, shape: Any) -> Any:
@@ -43,10 +33,8 @@ def _fake(rng: Any, method: str, arguments: Any, keywords: Any, dtype: str, shap
     return fake_tensor(tuple(shape), np.dtype(dtype))
 
 
-drawn = _define(
-    "generator::drawn(Any rng, str method, Any arguments, Any keywords, str dtype, int[] shape) -> Tensor", _drawn, _fake
-)
-note_own_rules(drawn)
+SCHEMA = "generator::drawn(Any rng, str method, Any arguments, Any keywords, str dtype, int[] shape) -> Tensor"
+drawn = define(SCHEMA, _drawn, _fake, Tag.effect)
 
 
 class TracedGenerator:

@@ -24,7 +24,8 @@ from ..schema.tags import Tag
 Layout = tuple[Any, ...]
 PLAIN = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis), np.dtype, OpOverload})  # no containers
 Form = tuple[list[Layout | None], Layout | None, list[int], tuple[Any, ...] | None]
-KNOWN = frozenset({"np", "error_state", "generator"})  # namespaces whose kernels are ours; what is drawn is put back
+# Namespaces whose kernels are ours; what is drawn is put back.
+KNOWN = frozenset({"np", "error_state", "generator", "python_bool"})
 NO_FORM: Form = ([], None, [], None)
 
 

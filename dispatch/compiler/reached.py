@@ -137,6 +137,7 @@ class Code(NamedTuple):
     refused: str
     catches: bool  # whether it may catch an exception
     tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
+    asks_bool: bool  # whether it asks `x is True`, or of False
     writes: bool  # whether it may write a value as text
     sets: bool  # whether it may make a set
     taken: frozenset[tuple[str, str]]  # the attributes that it takes without calling them at once, after the global before each
@@ -160,15 +161,17 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
     times = of_time(code.co_consts)
     puts_items = False
     before = ""  # the global that was loaded just before
-    decides, catches, tells_apart, writes, sets = False, False, False, False, False
+    decides, catches, tells_apart, asks_bool, writes, sets = False, False, False, False, False, False
     refused = "is asynchronous" if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR) else ""
-    constant = False  # whether None, True or the like was loaded just before
+    constant = truth = False  # whether None, True or the like was loaded just before; a bool
     generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
     for step in dis.get_instructions(code):
         name = step.opname
         before, known = (step.argval if name == "LOAD_GLOBAL" else ""), before
         if name == "IS_OP":
             tells_apart |= not constant
+            asks_bool |= truth
+        truth = name == "LOAD_CONST" and isinstance(step.argval, bool)
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
         constant = constant or (generated and step.argval in ("__class__", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
@@ -210,6 +213,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             decides |= inner.decides
             catches |= inner.catches
             tells_apart |= inner.tells_apart
+            asks_bool |= inner.asks_bool
             writes |= inner.writes
             sets |= inner.sets
             taken |= inner.taken
@@ -230,7 +234,7 @@ def names_in(code: types.CodeType) -> Code:  # noqa: C901  one case for each kin
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
     also = frozenset(taken), frozenset(puts), frozenset(loads), frozenset(asked), frozenset(outside), puts_items
-    said = decides, refused, catches, tells_apart, writes, sets
+    said = decides, refused, catches, tells_apart, asks_bool, writes, sets
     return Code(names[0], names[1], names[2], names[3], *said, *also, frozenset(times))
 
 
@@ -264,6 +268,8 @@ class Reached:
         By id, how an array or a float is called.
     tells_apart : bool
         Whether code asks for the identity of values; then a plain value is compared by its identity.
+    asks_bool : bool
+        Whether code asks `x is True` or `x is False`.
     writes, sets : bool
         Whether code may write values as text, or make sets.
     shared : list
@@ -308,6 +314,7 @@ class Reached:
         self.stored: set[str] = set()
         self._loaded: set[str] = set()  # what code reads
         self.every = self.decides = self.makes = self.catches = self.tells_apart = self.fields = self.writes = self.sets = False
+        self.asks_bool = False
         state: Any = None
         while True:
             self.guards: list[Guard] = []
@@ -597,6 +604,7 @@ class Reached:
             self._check_rules_code(f, code, path)
         self.decides |= code.decides
         self.catches |= code.catches
+        self.asks_bool |= code.asks_bool
         self.tells_apart |= code.tells_apart or bool({"__eq__", "__ne__"} & code.attributes)  # object's own do, too
         if code.writes or (TEXTS | WRITING) & code.attributes:
             self._printed()

@@ -242,6 +242,11 @@ class Rules:
         self._check_apart(reached)
         self._check_kernels(reached)
 
+    @property
+    def any(self) -> bool:
+        """Whether there are rules of users' that a trace may run."""
+        return bool(self._rules)
+
     def guards(self, exact: bool) -> tuple[list[Guard], list[np.ndarray]]:
         """Return what each call compares, and the arrays whose bytes are among that.
 

@@ -536,6 +536,8 @@ def of_python(found: Any, cls: type, call: str, instead: str) -> Any:
         if below.key in WITHOUT_ANSWER:
             return found
         if below.key == DispatchKey.TRACE:
+            if cls is bool and (make := below.level.payload.python_bool) is not None:
+                return make(found)
             raise UnsupportedError(
                 f"{call} gives Python's {cls.__name__} in NumPy, which a graph cannot work out anew for other arrays. Write {instead}, "
                 "whose result is NumPy's own in a graph as outside; or leave this function out of the trace."

@@ -27,7 +27,7 @@ from ..operators.views import ARRAY
 from ..symbolic import SymInt, agree, guesses, has_zero, is_one
 from .creation import arange, zeros_like
 from .families import aligned, composite, in_front, laid_alike, linear, row, undispatched
-from .index_parsing import Item, Reading, check_places, indexed, is_mask, placed, read, spelled, without_masks
+from .index_parsing import Item, Reading, Truth, check_places, count_of, indexed, is_mask, placed, read, spelled, without_masks
 from .pointwise import nan_where_nan, negative
 from .result_layouts import Layout, elementwise, fake_like, weak
 from .shape import copy, reshape
@@ -78,7 +78,13 @@ def _fake_getitem(x: Any, index: Any, arrays: Any) -> Any:
         return _getitem(x, index, arrays)
     items = placed(index, arrays)
     check_places(x.shape, items)
-    found = indexed(Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(items)]))
+    layout = Layout(x.shape, x.strides, x.dtype)
+    alone = items[0] if isinstance(items, tuple) and len(items) == 1 else items
+    if is_mask(alone) and isinstance(alone, FakeTensor) and not alone.shape and alone.constant is None:
+        n = count_of("np::getitem", alone, "a truth value of shape {} selects")
+        found = indexed(layout, (Truth(True),))  # which selects all, in front of which an axis of one comes
+        return fake_tensor((n, *x.shape), x.dtype, found.strides, x.device, x.mode)
+    found = indexed(layout, tuple([spelled(i) for i in without_masks(items)]))
     base = x if _is_view(x, items) else None
     number = base is None and not found.shape  # which NumPy gives in the machine's byte order, whatever that of the array
     return fake_tensor(found.shape, x.dtype.newbyteorder("=") if number else x.dtype, found.strides, x.device, x.mode, base)

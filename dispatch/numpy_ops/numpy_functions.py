@@ -41,6 +41,7 @@ from .families import kernel_of
 from .infix import Entry
 from .linalg import einsum, matmul
 from .masked import CHOOSING, mean_into, mean_where
+from .result_layouts import reducing_dtype
 from .row_arguments import as_index, as_value, call
 
 Function = Callable[..., Any]
@@ -53,6 +54,7 @@ UFUNCS: dict[Any, OpOverload] = {
 }
 UFUNCS[np.vecdot] = einsum.vecdot
 UFUNCS[np._core.umath.clip] = pointwise_more.clip  # type: ignore[attr-defined]  # noqa: SLF001  which the method of an array runs
+TOTALS = {reduction.sum: np.add, statistics.prod: np.multiply, cumulative.cumsum: np.add, cumulative.cumprod: np.multiply}
 REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
     np.logical_and: statistics.all, np.logical_or: statistics.any,
@@ -126,6 +128,8 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
     x = bound.get("x")
     if "x" in bound:
         bound["x"] = as_value(x)
+    if op in TOTALS and hasattr(out, "dtype"):
+        bound["dtype"] = _dtype_into(out, TOTALS[op], bound["x"], bound.get("dtype"))
     half = op in (reduction.mean, mean_where) and np.result_type(bound["x"]) == np.float16
     if half and bound.get("dtype") is None:
         return given_by_method(x, result_into(spelling, mean_into(out, **bound), out))
@@ -137,6 +141,12 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
         return indexing.as_number(result_into(spelling, call(op, **bound), out))
     written = result_into(spelling, call(op, **bound), out)
     return given_by_method(x, written) if of_method else written
+
+
+def _dtype_into(out: Any, ufunc: np.ufunc, x: Any, dtype: Any) -> Any:
+    """Return the dtype in which NumPy adds up into `out`: that of `np.add.reduce(x, out=out)`."""
+    given = np.result_type(x)
+    return dtype if given == out.dtype and given.kind in "fc" else reducing_dtype(ufunc, given, dtype, out.dtype)
 
 
 def _rounded_into(out: Any, x: Any, decimals: int = 0) -> Any:

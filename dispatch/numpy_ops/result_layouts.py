@@ -308,6 +308,17 @@ def axes_of(axis: Any, ndim: int) -> Shape:
     return tuple(sorted(axes))
 
 
+def reducing_dtype(ufunc: np.ufunc, x: np.dtype[Any], dtype: Any, out: Any = None) -> np.dtype[Any]:
+    """Return the dtype in which a method of a ufunc computes; NumPy's own error where there is none."""
+    options: dict[str, Any] = {} if dtype is None else {"signature": (np.dtype(dtype), None, None)}
+    try:
+        found: np.dtype[Any] = ufunc.resolve_dtypes((out, x, None), casting="unsafe", reduction=True, **options)[0]
+    except TypeError:
+        ufunc.reduce(np.ones(1, x), dtype=dtype)
+        raise
+    return found
+
+
 def axes_of_ufunc(axis: Any, ndim: int) -> Shape:
     """Return the axes of a ufunc's reduction, which takes no list of them."""
     if isinstance(axis, (list, range)):

@@ -42,7 +42,7 @@ from .numpy_functions import ufunc_of_row
 from .pointwise import divide_no_nan, equal, exp, logical_not, multiply
 from .pointwise_more import exp2, isinf
 from .reduction import kept
-from .result_layouts import REMEMBERED, axes_of_ufunc, elementwise, fake_reduced
+from .result_layouts import REMEMBERED, axes_of_ufunc, elementwise, fake_reduced, reducing_dtype
 from .shape import concatenate, reshape
 from .sorting import argsort, take_along_axis
 
@@ -71,15 +71,8 @@ def ufunc_of(name: str) -> Any:
 
 @lru_cache(REMEMBERED, typed=True)
 def loop_dtype(name: str, x: np.dtype[Any], dtype: Any, out: Any = None) -> np.dtype[Any]:
-    """Return the dtype in which a method of a ufunc computes; NumPy's own error where there is none."""
-    ufunc = ufunc_of(name)
-    options = {} if dtype is None else {"signature": (np.dtype(dtype), None, None)}
-    try:
-        found: np.dtype[Any] = ufunc.resolve_dtypes((out, x, None), casting="unsafe", reduction=True, **options)[0]
-    except TypeError:
-        ufunc.reduce(np.ones(1, x), dtype=dtype)
-        raise
-    return found
+    """Return the dtype in which a method of a ufunc computes, by the name of its operator; NumPy's own error where there is none."""
+    return reducing_dtype(ufunc_of(name), x, dtype, out)
 
 
 @lru_cache(REMEMBERED)

@@ -1374,15 +1374,6 @@ def test_a_float_beside_a_number_of_numpys_gives_one_of_numpys(read):
         assert same(found, expected)
 
 
-@pytest.mark.parametrize("ask", [np.allclose, np.array_equal])
-def test_what_answers_with_a_bool_of_pythons_is_refused(ask):
-    """Two of them have the sum 2, and two of NumPy's have True."""
-    f = dispatch.compile(lambda a: ask(a, a) + ask(a, a))
-    with pytest.warns(PerformanceWarning, match=rf"np\.{ask.__name__} gives Python's bool in NumPy, .* Write np\.all\("):
-        assert type(f(x)) is int
-    assert f(x) == 2
-
-
 @pytest.mark.parametrize("name", ["dot", "partition", "argpartition"])
 def test_a_number_has_no_method_that_arrays_alone_have(name):
     f = dispatch.compile(eval(f"lambda a: a.{name}(1)"))

@@ -439,6 +439,23 @@ def test_sizes_of_data_that_meet_are_taken_for_equal_and_tested() -> None:
     assert [str(c) for c in env.checks] == ["u0 == u1"]
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("ndim", [0, 1, 2])
+def test_an_index_of_a_truth_value_selects_all_or_nothing(ndim: int, order: Any) -> None:
+    """NumPy is the oracle: x[True] has an axis of one in front, and x[False] one of none."""
+    x = np.asarray(np.arange(6.0).reshape(2, 3)[(0,) * (2 - ndim)], order=order)
+    if not ndim:
+        x = np.array(5.0)
+    f = lambda x, y: x[np.all(y > 0)]
+    graph, compiled = dispatch.make_fx(f, "symbolic")(x, x), dispatch.compile(f, fullgraph=True)
+    for y in (x + 1, x - 9, x + 1):
+        expected = f(x, y)
+        for found in (graph(x, y), compiled(x, y)):
+            assert (found.shape, found.dtype, found.strides[1:]) == (expected.shape, expected.dtype, expected.strides[1:])
+            np.testing.assert_array_equal(found, expected)
+            assert not np.shares_memory(found, x)
+
+
 def test_a_mask_that_does_not_fit_is_numpys_error() -> None:
     with FakeTensorMode(shape_env=ShapeEnv()) as mode:
         x = mode.from_array(np.ones((7, 5)))

@@ -61,11 +61,13 @@ class Trace:
     """Builds a graph while a function runs: the payload of the level, and the mode, of one `make_fx`.
 
     `lift` makes the value that stands for a constant array during the trace, a fake say. By default that is a copy, because an
-    operator may write to it. `env` is the ShapeEnv, if sizes are symbols.
+    operator may write to it. `env` is the ShapeEnv, if sizes are symbols. `python_bool` makes the value that stands for
+    a bool of Python's, if whoever traces answers `isinstance` and looks at what is computed with it.
     """
 
     __slots__ = (
-        "_constants", "_hidden", "_saved", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "thread",
+        "_constants", "_hidden", "_saved", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "python_bool",
+        "thread",
     )  # fmt: skip
 
     def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None, env: Any = None) -> None:
@@ -74,6 +76,7 @@ class Trace:
         self.guard: Any = None  # the mode, and what takes it off in its own thread
         self.off: Any = None
         self.thread = 0
+        self.python_bool: Callable[[Any], Any] | None = None
         self._constants: dict[int, Constant] = {}  # by id of the array
         self.objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
         self._hidden: dict[int, tuple[Any, str]] = {}  # by id: arrays inside such objects, and the operator that gave them
