@@ -15,6 +15,7 @@ from ..graph import Graph, Metadata, Node, nodes_in
 from ..graph.node import standing
 from ..layers.autograd import CONSTANT
 from ..layers.fake import fake_tensor
+from ..operators.registry import note_own_rules
 from .graph_operators import define
 
 # What an array has too, and does otherwise: True.conjugate() is 1. The other two are calls of the graph, which are looked at.
@@ -33,6 +34,7 @@ def _fake(x: Any) -> Any:
 python_bool = define("python_bool::of(Tensor x) -> bool", _bool, _fake)
 for _layer in ("autograd", "jvp"):
     find_layer(_layer).attach(python_bool, CONSTANT)
+note_own_rules(python_bool)
 
 
 def is_python_bool(x: Any) -> bool:
