@@ -327,6 +327,18 @@ def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
     return x
 
 
+_NUMPY_ROLL = undispatched(np.roll)
+
+
+def _rolled(x: Any, shift: Any, axis: Any = None) -> Any:
+    """Return `np.roll`, which takes 5 us to find that a vector has one axis."""
+    if type(x) is np.ndarray and x.ndim == 1 and type(shift) is int and (axis is None or axis == 0) and x.size:
+        found, cut = np.empty_like(x), shift % x.size
+        found[cut:], found[:cut] = x[: x.size - cut], x[x.size - cut :]
+        return found
+    return _NUMPY_ROLL(x, shift, axis)
+
+
 def _opposite(shift: Any) -> Any:
     """Return the way back; a number of NumPy's may have no sign."""
     if isinstance(shift, (list, tuple)):
@@ -360,7 +372,7 @@ flipud = composite("flipud(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 0))
 roll: OpOverload = composite(
     "roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor",
     _roll,
-    numpy=undispatched(np.roll),
+    numpy=_rolled,
     laid_out=True,
     autograd=pullbacks(x=lambda g, shift, axis: roll(g, _opposite(shift), axis)),
     jvp=linear("x"),

