@@ -58,6 +58,7 @@ def _counts(x: Any, weights: Any, length: int, *, fixed: bool) -> Any:
         return found
     if not x.size or x.dtype.kind not in "iub" or x.min() < 0 or not np.can_cast(x.dtype, INDEX):
         np.bincount(x.ravel())  # raises NumPy's own error
+    x = x.astype(INDEX, copy=False)
     largest = int(x.max()) if x.size else -1
     if fixed and largest >= length:
         raise _too_many(largest + 1, length)

@@ -27,12 +27,15 @@ from .pointwise import (
     divide,
     equal,
     greater,
+    isnan,
     less,
     less_equal,
+    logical_and,
     logical_or,
     maximum,
     minimum,
     multiply,
+    not_equal,
     remainder,
     subtract,
 )
@@ -107,6 +110,7 @@ def within(x: Any, xp: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     length = subtract(at(xp, after), start)
     none = equal(length, 0)  # at the last point, which stands in the table twice or alone
     length = where(none, 1.0, length)
+    none = logical_and(none, logical_or(equal(before, after), equal(x, x)))  # nan has no place among several
     part = where(none, 1.0, divide(subtract(x, start), length))
     return before, after, below, above, where(below, 0.0, where(above, 1.0, part)), length
 
@@ -167,6 +171,22 @@ def _along_xp(t: Any, x: Any, xp: Any, fp: Any) -> Any:
 # -- batches ---------------------------------------------------------------------------------------------------------------
 
 
+def _as_numpy(x: Any, xp: Any, fp: Any) -> tuple[Any, Any, Any]:
+    """Return what NumPy's loop gives, in its steps, and whether each point is before the first and behind the last."""
+    before, after, below, above = found_in(x, xp)
+    start, end, low, high = at(xp, before), at(xp, after), at(fp, before), at(fp, after)
+    x = where(below, start, where(above, end, x))
+    length = subtract(end, start)
+    rise = divide(subtract(high, low), where(equal(length, 0), 1.0, length))
+    found = add(multiply(rise, subtract(x, start)), low)
+    other = add(multiply(rise, subtract(x, end)), high)  # where an infinity is at one side
+    other = where(logical_and(isnan(other), equal(low, high)), low, other)
+    found = where(isnan(found), other, found)
+    found = where(logical_and(isnan(x), not_equal(before, after)), x, found)  # a table of one point gives its value
+    found = where(logical_or(equal(before, after), equal(x, start)), low, found)
+    return where(below, low, where(equal(x, end), high, found)), below, above
+
+
 def _batched_interp(info: Any, in_dims: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> tuple[Any, int]:
     if not any([dim is not None for dim in in_dims[1:]]):
         return interp(in_front(x, in_dims[0]), xp, fp, left, right), 0
@@ -183,11 +203,7 @@ def _batched_interp(info: Any, in_dims: Any, x: Any, xp: Any, fp: Any, left: Any
     else:
         points = reshape(x, (-1,) if in_dims[0] is None else (*batch, -1 if not shape else _product(shape)))
         points = points if in_dims[0] is not None else ops.np.broadcast_to(points, (*batch, *points.shape))
-    before, after, below, above, part, length = within(points, xp)
-    low = at(fp, before)
-    found = add(multiply(divide(subtract(at(fp, after), low), length), multiply(part, length)), low)
-    last = getitem(fp, (Ellipsis, slice(fp.shape[-1] - 1, fp.shape[-1])))
-    found = where(above, last, found)
+    found, below, above = _as_numpy(points, xp, fp)
     for outside, value in ((below, left), (above, right)):
         if value is not None:
             value = reshape(value, (value.shape[0], 1)) if len(getattr(value, "shape", ())) else value

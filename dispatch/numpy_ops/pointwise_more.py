@@ -271,9 +271,17 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
     if x.dtype.kind != "f":
         return as_number(copy(x))
     limits = np.finfo(x.dtype)
-    found = where(isnan(x), nan, x)
-    found = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, found)
-    return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, found))
+    nan, posinf, neginf = [
+        _written(value, x.dtype) for value in (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    ]
+    found = where(equal(x, np.inf), posinf, where(isnan(x), nan, x))
+    return as_number(where(equal(x, -np.inf), neginf, found))
+
+
+def _written(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number as one that does not change the dtype of what it stands in."""
+    np.copyto(np.empty((), dtype), value)  # raises NumPy's own error
+    return value if dtype.char == "g" else float(value)
 
 
 @lru_cache(None, typed=True)

@@ -156,8 +156,9 @@ def _chosen(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], outs: tupl
     try:
         fitting = fits(np.broadcast_shapes(*map(guesses, shapes)), guesses(size))
     except ValueError:
-        check_broadcast_is_known(shapes)
         fitting = False
+    if not fitting:
+        check_broadcast_is_known((*shapes, size))
     if not fitting or mask.dtype != bool:
         ufunc(*map(hollow, inputs), out=tuple([np.empty(guesses(out.shape), out.dtype) for out in outs]), where=hollow(mask))  # raises NumPy's own error
     if isinstance(mask, Tensor):

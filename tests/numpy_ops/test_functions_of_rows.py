@@ -354,6 +354,26 @@ def test_bins_of_a_batch_may_be_none(bins: Any, right: bool) -> None:
     np.testing.assert_array_equal(found, [np.digitize(p, b, right) for p, b in zip(x, bins, strict=True)])
 
 
+def test_a_batch_of_tables_is_read_as_numpy_reads_each_of_them() -> None:
+    """To the bit: nan, infinities, points that stand in a table several times, tables of one point, all points in the table or outside of it."""
+    rng = np.random.default_rng(0)
+    for special in [True] * 60 + [False] * 20:
+        n = rng.integers(1, 5)
+        x, xp, fp = [rng.choice([0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.0, 0.5], s) if special else rng.normal(size=s) for s in ((3, 4), (3, n), (3, n))]
+        xp = np.sort(np.where(np.isnan(xp), 0.0, xp))
+        np.testing.assert_array_equal(vmap(np.interp)(x, xp, fp), list(map(np.interp, x, xp, fp)))
+        np.testing.assert_array_equal(vmap(np.interp, (None, None, 0))(x[0], xp[0], fp), [np.interp(x[0], xp[0], p) for p in fp])
+
+
+def test_a_batch_of_uint64_is_counted() -> None:
+    x = np.array([[1, 2, 1], [0, 0, 2]], np.uint64)
+    try:
+        expected = [np.bincount(p, minlength=4) for p in x]
+    except TypeError:  # of some versions of NumPy
+        pytest.skip("np.bincount takes no uint64")
+    np.testing.assert_array_equal(vmap(lambda x: np.bincount(x, minlength=4))(x), expected)
+
+
 def test_complex_points_beside_a_batch_of_tables_are_read_as_numpy_reads_them() -> None:
     """It casts a number to its real part, with a warning or without, and raises for an array."""
     table = np.array([[0.0, 1.0], [0.0, 2.0]])

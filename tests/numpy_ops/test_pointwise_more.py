@@ -60,8 +60,14 @@ def test_isclose_of_a_number_has_the_precision_that_numpy_takes(other, dtype):
                 assert np.array_equal(dispatch.vjp(lambda x, f=f: (np.sum(x), f(x)), x, has_aux=True)[2], expected)
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
-@pytest.mark.parametrize("numbers", [{}, {"nan": np.inf, "posinf": 9.0}, {"posinf": -np.inf, "neginf": 3.0}, {"nan": -np.inf}, {"nan": np.inf}], ids=str)
+NUMBERS = [
+    {}, {"nan": np.inf, "posinf": 9.0}, {"posinf": -np.inf, "neginf": 3.0}, {"nan": -np.inf}, {"nan": np.inf},
+    {"nan": np.float64(0.7), "posinf": np.int64(3)}, {"neginf": np.longdouble(2)}, {"nan": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "c8", "c16"])
+@pytest.mark.parametrize("numbers", NUMBERS, ids=str)
 def test_what_replaces_a_number_is_not_replaced_itself(dtype: str, numbers: dict[str, float]) -> None:
     x = np.array([np.nan, np.inf, -np.inf, 1.0, -0.0], dtype)
     expected = np.nan_to_num(x, **numbers)
@@ -70,6 +76,12 @@ def test_what_replaces_a_number_is_not_replaced_itself(dtype: str, numbers: dict
         dispatch.vmap(lambda x: np.nan_to_num(x, **numbers))(x),
     ):
         np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_a_complex_number_does_not_replace_a_real_one() -> None:
+    for f in (np.nan_to_num, dispatch.vmap(np.nan_to_num)):
+        with pytest.raises(TypeError, match="Cannot cast scalar from dtype"):
+            f(np.ones(2), nan=2j)
 
 
 @pytest.mark.parametrize("rtol", [1e-3, [1e-3, 1e-9], np.array([[1e-9], [1e-3]])], ids=str)

@@ -658,6 +658,8 @@ def test_what_fits_only_with_some_sizes_of_data_is_refused_as_not_known() -> Non
         assert str(refused.value).endswith("that is; or give operands whose sizes are known to agree.")
         with pytest.raises(DataDependentSizeError, match="broadcast where one of the sizes is 1"):
             np.sin(mode.from_array(np.ones((3, 1))) + u, where=np.ones((3, 3), bool), out=mode.from_array(np.ones((3, 3))))
+        with pytest.raises(DataDependentSizeError, match=r"shapes \(3,\) and \(3,\) and \(u0,\) broadcast where one of the sizes is 1"):
+            np.sin(mode.from_array(np.ones(3)), where=np.ones(3, bool), out=u)
         with pytest.raises(np.exceptions.AxisError):  # wrong with any size
             np.sum(u, axis=3)
 
