@@ -309,7 +309,7 @@ def _by_deviations(g: Any, x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, 
     count = _count(x, mask, axis, keepdims)
     each = divide(multiply(g, 2), maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0))
     away = _only(subtract(x, mean), mask)
-    return _only(multiply(away, reduction.kept(each, x.shape, axis, keepdims)), mask)
+    return _only(multiply(away, reduction.kept(each, away.shape, axis, keepdims)), mask)  # a mean may have more axes than x
 
 
 def _by_mean(g: Any, x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
@@ -356,6 +356,9 @@ def nan_spread(name: str, function: Function, of_whole: OpOverload, deviation: b
     def decomposed(x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
         if not nan_reductions.inexact(x):
             return of_whole(x, mask, mean, axis, dtype, ddof, keepdims=keepdims)
+        if hasattr(mean, "shape") and not same(broadcast_shape((x.shape, mean.shape)), x.shape):
+            check_broadcast_is_known((x.shape, mean.shape))
+            np.subtract(0.0, np.broadcast_to(0.0, guesses(mean.shape)), out=np.empty(guesses(x.shape)))  # raises NumPy's own error
         there = logical_not(isnan(x))
         there = there if mask is None else logical_and(there, fitting(x, mask))
         return nan_reductions.nan_variance(x, there, mean, axis, dtype, ddof, keepdims=keepdims, deviation=deviation)

@@ -110,6 +110,26 @@ def test_a_mean_and_a_spread_in_every_dtype_are_numpys(name: str, which: str) ->
                 np.testing.assert_allclose(found, expected, rtol=3e-3 if expected.dtype == np.float16 else 1e-5)
 
 
+@pytest.mark.parametrize("f", [np.var, np.std])
+def test_a_mean_of_more_axes_than_the_array_makes_as_many_spreads(f: Any) -> None:
+    x, mean, each = np.array([1.0, 2.0, 4.0]), np.array([[1.0], [2.5]]), np.array([2.0, -1.0])
+    for options in ({}, {"where": np.array([True, False, True])}, {"ddof": 0.5}):
+
+        def loss(x: Any, mean: Any, options: Any = options) -> Any:
+            return np.sum(f(x, axis=-1, mean=mean, **options) * each)
+
+        dispatch.testing.gradcheck(loss, (x, mean))
+        dispatch.testing.gradcheck(dispatch.grad(loss), (x, mean))
+
+
+@pytest.mark.parametrize("f", [np.nanvar, np.nanstd])
+def test_a_mean_that_does_not_fit_is_refused_by_numpys_nan_spreads(f: Any) -> None:
+    x, mean = np.ones(3), np.ones((2, 1))
+    for run in (lambda: f(x, axis=-1, mean=mean), lambda: dispatch.vmap(lambda x: f(x, axis=-1, mean=mean))(x[None]), lambda: dispatch.eval_shape(lambda x, m: f(x, axis=-1, mean=m), x, mean)):
+        with pytest.raises(ValueError, match="non-broadcastable output operand with shape"):
+            run()
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_mean_of_nothing_is_numpys_own_nan_by_its_sign_too(dtype: str) -> None:
