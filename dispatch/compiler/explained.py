@@ -11,6 +11,7 @@ from ..core.pytree import items_of
 from ..core.wrong_attributes import Fields
 from .backends.lookup import pieces_of
 from .cache import LIMIT, Entry
+from .given import has_operations
 from .trusted import answers_itself, is_listed_function
 
 MOST_SAID = 8  # items of a container, one by one
@@ -83,6 +84,8 @@ def _phrase(x: Any) -> str:
         return "a float"
     if device_of(x) is not None:
         return f"{x.dtype}{list(x.shape)}" + ("" if type(x) is np.ndarray else f" ({type(x).__name__})")
+    if has_operations(x):
+        return f"a {type(x).__name__}"
     if (items := items_of(x)) is None:
         if answers_itself(type(x)):
             return "an object"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, device_of
-from ..core.pytree import form_of, mapped, opened, steps
+from ..core.pytree import form_of, items_of, opened, rebuilt, steps
 from ..errors import kind_of
 from .conditions import ARRAY, CLASS, CONTAINER, FLOAT, OTHER, PLAIN, SAME
 from .copies import is_array
@@ -98,6 +98,8 @@ class Given:
             one = self._exact or (cls is float and math.isnan(x))  # `nan in values` asks which nan it is
             self.parts.append((SAME if one else PLAIN, 0, x, None, 0))
             self.texts += [x] if cls is str else []
+        elif has_operations(x):
+            self._refuse(f"an argument is {cls.__name__}, {OWN}", cls)
         elif (items := opened(x, is_array)) is not None:
             self._container(x, items, path, static)
         else:
@@ -106,11 +108,7 @@ class Given:
 
     def _container(self, x: Any, items: Any, path: str, static: bool) -> None:
         cls, d = type(x), instance_dict(x)
-        if (
-            form_of(x) is not None
-            or (cls not in (list, tuple, dict) and isinstance(x, (list, dict)))
-            or (isinstance(x, tuple) and cls is not tuple and len(getattr(cls, "_fields", "")) != (len(items) or -1))
-        ):
+        if isinstance(x, tuple) and cls is not tuple and len(getattr(cls, "_fields", "")) != (len(items) or -1):
             self._refuse(f"an argument is {cls.__name__}, {OWN}", cls)
             return
         if cls is not tuple:  # nobody changes one, nor asks whether two are one
@@ -169,9 +167,20 @@ def slot_of(x: Any, fixed: bool = False, layout: Callable[[Any], Any] | None = N
     )
 
 
+def has_operations(x: Any) -> bool:
+    """Whether to open a container may run code of yours: its class is derived from one of Python's, or registered."""
+    cls = type(x)
+    if issubclass(cls, tuple):
+        return cls is not tuple and not hasattr(cls, "_fields")
+    return form_of(x) is not None or (issubclass(cls, (list, dict)) and cls not in (list, dict))
+
+
 def with_own_floats(x: Any) -> Any:
     """Return arguments in which no two floats are one object, so that each can be told from the others."""
-    return mapped(lambda leaf: leaf * 1.0 if type(leaf) is float and not math.isnan(leaf) else leaf, x)
+    items = None if has_operations(x) else items_of(x)
+    if items is not None:
+        return rebuilt(x, [with_own_floats(item) for item in items])
+    return x * 1.0 if type(x) is float and not math.isnan(x) else x
 
 
 def argument_names(f: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -549,7 +549,8 @@ class Reached:
         unread = set() if whole else self._unread(d)
         kept = d if whole or self.every else self.names - unread if unread else self.names
         pairs = list(dict.items(d))  # in the order of the dict
-        self._note(DICT, d, tuple([k for k, _ in pairs]), tuple([v if k in kept else SKIPPED for k, v in pairs]), path)
+        known = [v if kept is d or k in kept else SKIPPED for k, v in pairs]  # a key may have a hash of yours
+        self._note(DICT, d, tuple([k for k, _ in pairs]), tuple(known), path)
         for k, v in pairs:
             if (
                 whole
@@ -560,7 +561,7 @@ class Reached:
                 self._refuse(f"it refers to {path}, a dict with a {type(k).__name__} for a key")
             if whole:
                 self._unbound |= {id(part) for part in (k if type(k) is tuple else (k,))}
-            if k in kept:
+            if kept is d or k in kept:
                 if not whole and type(v) is str:
                     self.texts.add(v)
                 place = f"{path}[{k!r}]" if whole else f"{path}.{k}"

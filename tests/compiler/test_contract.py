@@ -1887,3 +1887,43 @@ def test_nothing_is_asked_of_a_class_that_answers_by_code(what):
     with pytest.warns(PerformanceWarning, match="the argument b is of a class that has __getattribute__"):
         assert same(f(x, what), x * 2.0)
     assert Meta.asked == before
+
+
+ASKED = []
+
+
+def telling(base):
+    """A container whose methods say that they were called."""
+
+    def method(name):
+        def called(self, *args):
+            ASKED.append(name)
+            return getattr(base, name)(self, *args)
+
+        return called
+
+    names = {"__iter__", "__len__", "__eq__", "__repr__", "__hash__", "values", "items", "keys"} & set(dir(base))
+    return type(f"Own{base.__name__.title()}", (base,), {name: method(name) for name in names})
+
+
+@pytest.mark.parametrize("base", [list, dict, collections.OrderedDict, tuple])
+def test_a_container_of_ones_own_is_not_opened(base):
+    given = telling(base)({"k": 2.0} if issubclass(base, dict) else [2.0])
+    for nested in (given, [given], {"a": given}):
+        ASKED.clear()
+        with pytest.warns(PerformanceWarning, match=rf"an argument is {type(given).__name__}, a class with operations of its own"):
+            assert same(dispatch.compile(lambda a, c: a if c is None else a * 2.0)(x, nested), x * 2.0)
+        assert ASKED == []
+
+
+def test_the_keys_of_a_dict_are_not_hashed_by_the_walk():
+    class Key:
+        def __hash__(self):
+            ASKED.append("hash")
+            return 1
+
+    table = {Key(): 1.0}
+    ASKED.clear()
+    with pytest.warns(PerformanceWarning, match="a dict with a Key for a key"):
+        assert same(dispatch.compile(lambda a: a * len(table))(x), x)
+    assert ASKED == []
