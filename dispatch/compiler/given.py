@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import Tensor, device_of
 from ..core.pytree import form_of, items_of, opened, rebuilt, steps
+from ..dispatcher.conversion_advice import line_for_others
 from ..errors import kind_of
 from .conditions import ARRAY, CLASS, CONTAINER, FLOAT, OTHER, PLAIN, SAME
 from .copies import is_array
@@ -98,6 +99,8 @@ class Given:
             one = self._exact or (cls is float and math.isnan(x))  # `nan in values` asks which nan it is
             self.parts.append((SAME if one else PLAIN, 0, x, None, 0))
             self.texts += [x] if cls is str else []
+        elif line := line_for_others(x, path):
+            self._refuse(f"the argument {path} is {kind_of(x)}, and a graph has NumPy's arrays as inputs. Write {line}", cls)
         elif has_operations(x):
             self._refuse(f"an argument is {cls.__name__}, {OWN}", cls)
         elif (items := opened(x, is_array)) is not None:

@@ -105,9 +105,11 @@ class GraphMaker(Attributes):
         """Return the graph of one run of the function."""
         f = self.__wrapped__
         if keywords:
+            firsts, names = [*(self._names[: len(args)] or [f"x{i}" for i in range(len(args))])], list(keywords)
+            inside, given = ", ".join([*firsts, *[f"{name}={name}" for name in names]]), ", ".join([*firsts, *names])
             raise TracingError(
-                f"a graph takes its arguments by position, and {', '.join(keywords)} came by name. Trace a function of "
-                f"positions: make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
+                f"a graph takes its arguments by position, and {', '.join(names)} came by name. Trace a function of "
+                f"positions: make_fx(lambda {given}: f({inside}))({given})."
             )
         try:
             return traced_once(f, args, self._tracing_mode, self._names)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from ..errors import ArgumentError, did_you_mean, kind_of
+from .others_words import ELSEWHERE
 
 _MOST_SHOWN = 12
 # What others find where the namespaces of operators are, and what to write.
@@ -28,6 +29,18 @@ def namespace_instead(name: str, known: Collection[str]) -> str:
     (' Write ops.np.', ' Write ops.mylib.scale.', " Did you mean 'mylib'?")
     """
     words = f"ops.{name.replace('::', '.')}" if "::" in name else NAMESPACES_ELSEWHERE.get(name)
+    return f" Write {words}." if words else did_you_mean(name, known)
+
+
+def operator_instead(namespace: str, name: str, known: Collection[str]) -> str:
+    """What to write for an operator that is none, with its leading space: of NumPy's and SciPy's, what others call one.
+
+    Examples
+    --------
+    >>> operator_instead("np", "relu", ["add"]), operator_instead("mylib", "scal", ["scale"])
+    (' Write np.maximum(x, 0).', " Did you mean 'scale'?")
+    """
+    words = ELSEWHERE.get(name) if namespace in ("np", "scipy_special") else None
     return f" Write {words}." if words else did_you_mean(name, known)
 
 

@@ -35,6 +35,7 @@ PARAMETERS_ELSEWHERE = {
     "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types", "dim": "axis", "dims": "axis",
     "grad_output": "grad_outputs", "in_axes": "in_dims", "keepdim": "keepdims", "key": "rng", "mutable_args": "mutates_args",
     "out_axes": "out_dims", "require_grad": "requires_grad", "shape": "size", "static_argnums": "static_argnames",
+    "target": "op",
     "types": "device_types", "unbiased": "ddof",
 }
 # Parameters of others that no function here has, and what to do without them.
@@ -393,6 +394,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")
             if "kwargs" in by_name and args and name in _parameters_of(args[0]):
                 advice = f" What is called takes it in kwargs={{'{name}': ...}}."
+            if kinds.get(name) is inspect.Parameter.VAR_POSITIONAL:
+                advice = f" Give the {name} by position, one behind the other."
             return ArgumentError(f"{call} has no parameter '{name}'.{advice}")
         if name in by_position[: len(args)]:
             return ArgumentError(f"{call} was given '{name}' twice, by position and by name. Give it once.")

@@ -37,6 +37,8 @@ from ..symbolic import ShapeEnv, SymBool, SymInt
 
 da = require("dask.array", "dask", needed_by="dispatch.interop.dask")
 
+__all__ = ["register"]
+
 Axes = tuple[str, ...]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
-from ..core.wrong_attributes import NAMESPACES_ELSEWHERE, Fields, namespace_instead
+from ..core.wrong_attributes import NAMESPACES_ELSEWHERE, Fields, namespace_instead, operator_instead
 from ..errors import OperatorNotFoundError, did_you_mean, how_many
 from ..schema.types import split_name
 from .overload_resolution import choose
@@ -135,9 +135,9 @@ class Namespace:
         with registration_lock:  # what is remembered below must not be what a registration has just changed
             if name not in self._operators:
                 known = dir(self)
-                shown = f"{', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "none"
+                shown = f" Operators: {', '.join(known[:20]) or 'none'}{', ...' if len(known) > 20 else ''}."
                 ns = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name
-                advice = f" Write {ns}.{name}." if "ops." in ns else did_you_mean(name, known) or f" Operators: {shown}."
+                advice = f" Write {ns}.{name}." if "ops." in ns else operator_instead(self._name, name, known) or shown
                 waiting = _those_waiting(f"{self._name}::{name}")
                 raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
             overloads = self._operators[name]._overloads

@@ -82,7 +82,7 @@ def _of_ufunc(op: OpOverload, name: str, f: Any) -> Callable[..., Any]:
 
 
 def _check(op: OpOverload, name: str, partial: Any) -> None:
-    if isinstance(partial, (int, float, complex)):
+    if isinstance(partial, (int, float, complex)) and not isinstance(partial, bool):  # True is no derivative of 1
         return
     if not callable(partial) or isinstance(partial, type):
         raise DefinitionError(
