@@ -396,6 +396,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
                 advice = f" What is called takes it in kwargs={{'{name}': ...}}."
             if kinds.get(name) is inspect.Parameter.VAR_POSITIONAL:
                 advice = f" Give the {name} by position, one behind the other."
+            elif inspect.Parameter.VAR_POSITIONAL in kinds.values() and args and name in _parameters_of(args[0]):
+                advice = f" Give the function its '{name}' by position."
             return ArgumentError(f"{call} has no parameter '{name}'.{advice}")
         if name in by_position[: len(args)]:
             return ArgumentError(f"{call} was given '{name}' twice, by position and by name. Give it once.")
