@@ -269,31 +269,34 @@ nanmean_where = composite(
 )
 
 
-def _var_where(
-    x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False
-) -> Any:
-    if dtype is None and x.dtype.kind in "iub":
-        dtype = np.float64
-    if mean is None:
-        total = sum_where(x, mask, None, axis, dtype, keepdims=True)
-        mean = ops.np.astype(divide(total, _count(x, mask, axis, True)), total.dtype)
-    away = subtract(x, mean)
-    if mask is not None:  # before it is squared, so that the slope of an infinity that does not count is no nan
-        away = where(fitting(x, mask), away, 0.0)
-    if away.dtype.kind == "c" and x.dtype.kind not in "iuf":  # NumPy squares numbers that were real as they are
-        away = add(square(real(away)), square(imag(away)))
-    else:
-        away = square(away)
-    total = sum_where(away, mask, None, axis, dtype, keepdims=keepdims)
-    count = _count(x, mask, axis, keepdims)
-    found = divide(total, maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0))
-    return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
+def _spread_where(deviation: bool) -> Function:
+    """Return the variance of what counts, or its root; of nothing both are nan, whose tangent is 0 as its gradient is."""
 
+    def spread(
+        x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False
+    ) -> Any:
+        if dtype is None and x.dtype.kind in "iub":
+            dtype = np.float64
+        if mean is None:
+            total = sum_where(x, mask, None, axis, dtype, keepdims=True)
+            mean = ops.np.astype(divide(total, _count(x, mask, axis, True)), total.dtype)
+        away = subtract(x, mean)
+        if mask is not None:  # before it is squared, so that the slope of an infinity that does not count is no nan
+            away = where(fitting(x, mask), away, 0.0)
+        if away.dtype.kind == "c" and x.dtype.kind not in "iuf":  # NumPy squares numbers that were real as they are
+            away = add(square(real(away)), square(imag(away)))
+        else:
+            away = square(away)
+        total = sum_where(away, mask, None, axis, dtype, keepdims=keepdims)
+        count = _count(x, mask, axis, keepdims)
+        free = maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0)
+        none = None if mask is None or total.dtype.kind != "f" else statistics.none_to_average(logical_not(count))
+        found = divide(total, free if none is None else where(none, 1, free))
+        found = found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
+        found = statistics.root_in_place(found) if deviation else found
+        return found if none is None else as_number(where(none, NOTHING.real, found))
 
-def _std_where(
-    x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False
-) -> Any:
-    return statistics.root_in_place(_var_where(x, mask, mean, axis, dtype, ddof, keepdims=keepdims))
+    return spread
 
 
 SPREAD = (
@@ -332,7 +335,7 @@ def _sum_of_squares(x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: A
 
 var_where = composite(
     "var_where" + SPREAD,
-    _var_where,
+    _spread_where(False),
     laid_out=_sum_of_squares,
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.var(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
@@ -341,7 +344,7 @@ var_where = composite(
 )
 std_where = composite(
     "std_where" + SPREAD,
-    _std_where,
+    _spread_where(True),
     laid_out=_sum_of_squares,
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.std(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)

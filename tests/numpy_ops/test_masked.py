@@ -122,6 +122,26 @@ def test_a_mean_of_more_axes_than_the_array_makes_as_many_spreads(f: Any) -> Non
         dispatch.testing.gradcheck(dispatch.grad(loss), (x, mean))
 
 
+@pytest.mark.parametrize("name", SPREADS)
+@pytest.mark.filterwarnings("ignore")
+def test_where_nothing_counts_both_directions_are_0(name: str) -> None:
+    """Beside items in which something counts, whose derivatives stay."""
+    mask = np.array([[False, False, False], [True, False, True]])
+    for x in (np.array([[0.5, np.nan, np.inf], [1.0, 4.0, 2.5]]), np.arange(6.0).reshape(2, 3)):
+        for options in ({"axis": 1}, {"axis": 1, "keepdims": True}):
+
+            def f(x: Any, options: Any = options) -> Any:
+                return SPREADS[name](x, where=mask, **options)
+
+            value, pull = dispatch.vjp(f, x)
+            np.testing.assert_array_equal(value, f(x))
+            assert np.isnan(value.ravel()[0])
+            gradient = np.array([pull(np.reshape(one, value.shape))[0] for one in np.eye(2)])
+            tangents = np.array([dispatch.jvp(f, (x,), (one.reshape(2, 3),))[1].ravel() for one in np.eye(6)])
+            np.testing.assert_allclose(gradient.reshape(2, 6).T, tangents)
+            assert not gradient[0].any()
+
+
 @pytest.mark.parametrize("f", [np.nanvar, np.nanstd])
 def test_a_mean_that_does_not_fit_is_refused_by_numpys_nan_spreads(f: Any) -> None:
     x, mean = np.ones(3), np.ones((2, 1))
