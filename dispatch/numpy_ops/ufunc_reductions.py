@@ -105,9 +105,16 @@ def shared(x: Any, out: Any, total: Rule) -> Any:
     return prims.multiply(cast(chosen, x.dtype), ops.np.reciprocal(total(cast(chosen, x.dtype))))
 
 
-def finite(out: Any) -> Any:
-    """Return a result with 0 in place of an infinity, torch's choice for a logarithm of sums."""
-    return where(isinf(out), 0.0, out)
+def part_of_sum(power: Rule) -> Rule:
+    """Return the derivative of a logarithm of a sum; at an infinity it is 1 by the one element that is infinite, and nan by several."""
+
+    def weight(x: Any, out: Any, total: Rule) -> Any:
+        infinite, chosen = isinf(out), equal(x, out)
+        found = power(ops.np.subtract(where(infinite, 0.0, x), where(infinite, 0.0, out)))
+        alone = equal(total(cast(chosen, x.dtype)), 1.0)
+        return where(infinite, where(chosen, where(alone, 1.0, np.nan), 0.0), found)
+
+    return weight
 
 
 # By operator, of a reduction the derivative by each element, from the elements, the result and a function that returns their sum.
@@ -118,8 +125,8 @@ WEIGHTS: dict[str, Rule] = {
     "np::fmax": shared,
     "np::fmin": shared,
     "np::hypot": lambda x, out, total: divide_no_nan(x, out),
-    "np::logaddexp": lambda x, out, total: exp(ops.np.subtract(x, finite(out))),
-    "np::logaddexp2": lambda x, out, total: exp2(ops.np.subtract(x, finite(out))),
+    "np::logaddexp": part_of_sum(exp),
+    "np::logaddexp2": part_of_sum(exp2),
 }
 
 

@@ -4,6 +4,8 @@ Both directions agree everywhere; a derivative that depends on the value is nan 
 docs/conventions.md says what it is and why. No answer is kept: they are worked out by whoever is installed.
 """
 
+import functools
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -407,6 +409,19 @@ def test_a_largest_value_that_is_nan_has_the_gradient_nan_in_both_directions() -
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("f", [np.logaddexp, np.logaddexp2])
+def test_the_logarithm_of_a_sum_goes_with_the_one_element_that_is_infinite(f: Any) -> None:
+    """As the sums of two at a time do; of several infinities it is nan, in both directions."""
+    for n in (1, 2, 3):
+        for x in map(np.array, product([inf, -inf, 0.5, 2.0], repeat=n)):
+            pairs = dispatch.grad(lambda x: functools.reduce(f, [x[i] for i in range(len(x))]))(x)
+            for g in (f.reduce, lambda x: np.sum(f.reduceat(x, [0]))):
+                found = dispatch.grad(g)(x)
+                assert equal(found, np.where(np.isnan(pairs), found, pairs)).all(), x
+                assert np.isnan(found).any() == (np.sum(x == f.reduce(x)) > 1 and np.isinf(f.reduce(x))), x
+                assert equal(dispatch.jvp(g, (x,), (np.ones(n),))[1], np.sum(found)), x
+
+
 def test_logaddexp_of_inf_goes_with_it() -> None:
     for f in np.logaddexp, np.logaddexp2:
         assert both(lambda x, f=f: f(x, 0.0), inf) == 1.0
