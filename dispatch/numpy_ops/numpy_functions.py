@@ -40,7 +40,7 @@ from .assignment import WRITES, given_by_method, result_into
 from .families import kernel_of
 from .infix import Entry
 from .linalg import einsum, matmul
-from .masked import CHOOSING, mean_into, mean_where
+from .masked import CHOOSING, mean_into, mean_where, prod_where, sum_where
 from .result_layouts import reducing_dtype
 from .row_arguments import as_index, as_value, call
 
@@ -54,7 +54,10 @@ UFUNCS: dict[Any, OpOverload] = {
 }
 UFUNCS[np.vecdot] = einsum.vecdot
 UFUNCS[np._core.umath.clip] = pointwise_more.clip  # type: ignore[attr-defined]  # noqa: SLF001  which the method of an array runs
-TOTALS = {reduction.sum: np.add, statistics.prod: np.multiply, cumulative.cumsum: np.add, cumulative.cumprod: np.multiply}
+TOTALS = {
+    reduction.sum: np.add, statistics.prod: np.multiply, cumulative.cumsum: np.add, cumulative.cumprod: np.multiply,
+    sum_where: np.add, prod_where: np.multiply,
+}  # fmt: skip
 REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
     np.logical_and: statistics.all, np.logical_or: statistics.any,
@@ -135,12 +138,21 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
         return given_by_method(x, result_into(spelling, mean_into(out, **bound), out))
     if op is pointwise_more.round:
         bound["x"] = _rounded_into(out, **bound)
+    if op is matmul.dot and _is_product_of_a_number(bound["x"], bound["y"]):
+        return indexing.as_number(np.multiply(bound["x"], bound["y"], out=out))
     if op in (matmul.dot, einsum.multi_dot) and not flags.lying(out).flags.c_contiguous:
         np.dot(np.ones((2, 2)), 1.0, out=np.ones((2, 2), order="F"))  # raises NumPy's own error
     if op is matmul.dot:
         return indexing.as_number(result_into(spelling, call(op, **bound), out))
     written = result_into(spelling, call(op, **bound), out)
     return given_by_method(x, written) if of_method else written
+
+
+def _is_product_of_a_number(x: Any, y: Any) -> bool:
+    """Return whether `np.dot` is `np.multiply`, whose out= may have any layout: where BLAS has no such dtype, integers say."""
+    if not hasattr(x, "dtype") or not hasattr(y, "dtype") or (x.shape and y.shape):
+        return False
+    return np.result_type(x.dtype, y.dtype).char not in "fdFD"
 
 
 def _dtype_into(out: Any, ufunc: np.ufunc, x: Any, dtype: Any) -> Any:
