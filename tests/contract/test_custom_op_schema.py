@@ -508,8 +508,8 @@ def test_sequences(ns):
 @pytest.mark.parametrize(
     ("hint", "advice"),
     [
-        (list, "The nearest hint that has one: list[np.ndarray]."),
-        (tuple, "The nearest hint that has one: tuple[np.ndarray, ...]."),
+        (list, "The nearest hint that has one: list[np.ndarray], or list[int] for numbers."),
+        (tuple, "The nearest hint that has one: tuple[np.ndarray, ...], or tuple[int, ...] for numbers."),
         (dict, "The nearest hint that has one: dict[str, np.ndarray]."),
         (typing.Iterable[int], "The nearest hint that has one: "),
         (set[int], "The nearest hint that has one: list[int]."),
