@@ -88,7 +88,9 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     if not callable(f):
         raise TracingError(f"make_fx takes a function, and was given {kind_of(f)}. Write make_fx(f)(x), not make_fx(f(x)).")
 
-    return GraphMaker(f, tracing_mode)
+    made = GraphMaker()
+    made.__wrapped__, made._tracing_mode, made._names = f, tracing_mode, parameter_names(f) or ()  # noqa: SLF001  no frame of its own
+    return made
 
 
 class GraphMaker(Attributes):
@@ -98,8 +100,9 @@ class GraphMaker(Attributes):
         name: f"make_fx(f)(x).{name}: the graph is what a call returns" for name in dir(Graph) if name[0] != "_"
     }
 
-    def __init__(self, f: Callable[..., Any], tracing_mode: str) -> None:
-        self.__wrapped__, self._tracing_mode, self._names = f, tracing_mode, parameter_names(f) or ()
+    __wrapped__: Callable[..., Any]
+    _tracing_mode: str
+    _names: Sequence[str]
 
     def __call__(self, *args: Any, **keywords: Any) -> Graph:
         """Return the graph of one run of the function."""

@@ -178,8 +178,7 @@ def answers_itself(cls: type) -> str:
     --------
     >>> answers_itself(dict)
     ''
-    >>> class Counting:
-    ...     def __getattribute__(self, name): ...
+    >>> Counting = type("Counting", (), {"__getattribute__": lambda self, name: None, "__module__": "yours"})
     >>> answers_itself(Counting)
     '__getattribute__'
     """

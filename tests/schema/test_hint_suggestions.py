@@ -28,12 +28,12 @@ A = TypeVar("A", bound=np.ndarray)
 T = TypeVar("T")
 
 TABLE = [
-    (list, "list[np.ndarray]"),
+    (list, "list[np.ndarray], or list[int] for numbers"),
     (collections.deque[np.ndarray], "list[np.ndarray]"),
     (collections.abc.Iterator[np.ndarray], "list[np.ndarray]"),
     (collections.abc.MutableSequence, "list[np.ndarray]"),
     (typing.Collection[int], "list[np.ndarray]"),
-    (tuple, "tuple[np.ndarray, ...]"),
+    (tuple, "tuple[np.ndarray, ...], or tuple[int, ...] for numbers"),
     (collections.OrderedDict[str, int], "dict[str, np.ndarray]"),
     (collections.defaultdict, "dict[str, np.ndarray]"),
     (collections.abc.MutableMapping[str, int], "dict[str, np.ndarray]"),
