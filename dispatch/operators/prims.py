@@ -91,8 +91,14 @@ def _select(x: Any, axis: int, index: int) -> Any:
 
 
 def _stack(arrays: Any, axis: int = 0) -> Any:
-    if axis == 0 and all([type(x) is np.float64 for x in arrays]):
-        return np.array(arrays, np.float64)  # numbers of an array, of which np.stack makes arrays first
+    kind = type(arrays[0]) if axis == 0 and arrays else None
+    if kind is np.float64 or (kind is np.ndarray and arrays[0].ndim == 1 and arrays[0].dtype.isbuiltin == 1):
+        dtype, shape = arrays[0].dtype, arrays[0].shape
+        for x in arrays:
+            if type(x) is not kind or x.dtype is not dtype or x.shape != shape:
+                break
+        else:
+            return np.array(arrays)  # the same copy: np.stack makes arrays of numbers, and rows of arrays, first
     return np.stack(arrays, axis=axis)
 
 

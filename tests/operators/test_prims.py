@@ -92,6 +92,21 @@ def test_select_takes_one_index_along_an_axis(axis):
     assert prims.select(A, axis, 0).base is not None
 
 
+@pytest.mark.parametrize("char", [*"?bhilBfdegFDG", "S3", "U3", "M8[s]", "m8[s]", ">f8", "<f8"])
+@pytest.mark.parametrize("length", [0, 1, 2, 5])
+def test_rows_are_stacked_as_numpy_stacks_them(char, length):
+    x = np.arange(length).astype(char)
+    swapped = x.astype(x.dtype.newbyteorder())
+    lists = [[x], [x, x[::-1]], [x[::-1], x[::-1].copy()], [x[::2], x[::2].copy()], [swapped, swapped], [x, swapped]]
+    lists += [[np.broadcast_to(x[:1], (3,))] * 2, [x[0], x[-1]], [x[0], 1.0], [1.0, 2.0]] if length and char[-1] not in "U3Ss]" else []
+    for arrays in lists:
+        found, expected = prims.stack(arrays), np.stack(arrays)
+        assert (found.dtype, found.shape, found.strides) == (expected.dtype, expected.shape, expected.strides)
+        assert np.array_equal(found, expected)
+        assert found.flags.owndata
+        assert found.flags.writeable
+
+
 def test_stack_and_moveaxis_are_numpys():
     assert np.array_equal(prims.stack([A, A + 1], 1), np.stack([A, A + 1], 1))
     assert np.array_equal(prims.moveaxis(A, 0, -1), np.moveaxis(A, 0, -1))
