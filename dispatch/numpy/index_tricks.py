@@ -142,7 +142,9 @@ def joined(items: list[Any], loop: tuple[int, ...], dtype: Any) -> Any:
     return found.reshape(loop + found.shape[1:])
 
 
-def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, *, writeable: bool = False) -> Any:
+def as_strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, *, writeable: bool = False, check_bounds: Any = None
+) -> Any:
     """`numpy.lib.stride_tricks.as_strided`, of arrays and of Tensors: the elements at those steps in the memory of `x`.
 
     Of a Tensor they are copied, and an element that is there several times gets the sum of their gradients.
@@ -156,6 +158,8 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
         In bytes; those of `x`.
     subok, writeable : bool, optional
         NumPy's own, for arrays; here the result is read-only unless asked.
+    check_bounds : bool, optional
+        That of NumPy 2.5, for arrays. The bounds of a Tensor are always checked.
 
     Examples
     --------
@@ -164,7 +168,8 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     array([1., 2., 2., 1.])
     """
     if not isinstance(x, Tensor):
-        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+        given = {} if check_bounds is None else {"check_bounds": check_bounds}
+        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable, **given)
     if writeable:
         raise UnsupportedError(
             "dispatch.numpy.as_strided: writeable=True is not taken of a Tensor, whose elements are copied. Write to x itself."

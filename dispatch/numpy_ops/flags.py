@@ -306,14 +306,20 @@ def joined(function: Function, op: OpOverload) -> Function:
 # -- of single functions -----------------------------------------------------------------------------------------------------------
 
 
+KINDS = ("stable", "quicksort", "mergesort", "heapsort")
+
+
 def ordered(op: OpOverload) -> Function:
     """Return `np.sort` or `np.argsort`."""
 
-    def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None) -> Any:
         function = getattr(np, op.schema.name)
-        if order is not None or (kind is not None and stable is not None) or kind not in (None, "stable", "quicksort", "mergesort", "heapsort"):
-            function(np.zeros(1), -1, kind, order, stable=stable)  # raises NumPy's own error
+        given = {} if descending is None else {"descending": descending}  # NumPy 2.5
+        if given or order is not None or (kind is not None and stable is not None) or kind not in (None, *KINDS):
+            function(np.zeros(1), -1, kind, order, stable=stable, **given)  # raises NumPy's own error
         kind = "stable" if stable else None if kind == "quicksort" else kind
+        if descending:
+            return call(op, a, axis, kind, True)
         return call(op, a, axis) if kind is None else call(op, a, axis, kind)
 
     return sort
@@ -429,10 +435,10 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return einsum.outer(x1, x2)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """`np.linalg.cross`, of vectors of three components."""
     x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
-    if not all(len(x.shape) and x.shape[axis] == 3 for x in (x1, x2)):
+    if axis is None or not all(len(x.shape) and x.shape[axis] == 3 for x in (x1, x2)):
         np.linalg.cross(*[np.broadcast_to(0.0, x.shape) for x in (x1, x2)], axis=axis)  # raises NumPy's own error
     return einsum.cross(x1, x2, axis=axis)
 

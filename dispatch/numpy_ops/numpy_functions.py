@@ -492,7 +492,8 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".linalg.conditioning": "linalg.cond linalg.matrix_rank",
     ".linalg.tensors": "linalg.tensorinv linalg.tensorsolve",
     ".linalg.matvec": "matvec vecmat",
-    ".polynomial_values": "vander polyval polyadd polysub polyder polyint polyfit polynomial.polynomial.polyval2d polynomial.polynomial.polygrid2d",
+    ".polynomial_values": "vander polyval polyadd polysub polyder polyint polyfit polynomial.polynomial.polyval2d polynomial.polynomial.polygrid2d "
+    "polynomial.polynomial.polyvalnd",
     ".polynomial_roots": "roots poly",
     ".polynomial_products": "polymul polydiv",
     ".scimath": "emath.sqrt emath.log emath.log2 emath.log10 emath.logn emath.power emath.arccos emath.arcsin emath.arctanh",

@@ -291,8 +291,8 @@ def _gradients(out: Any, x: Any, steps: Any, axes: Any, edge_order: int) -> Plai
     return PlainCall(GRADIENT, (x, *given, *named.values()), tuple(named))
 
 
-def _argsort(out: Any, x: Any, axis: Any, kind: Any) -> PlainCall:
-    return PlainCall(METHODS["argsort"], (x, axis) if kind is None else (x, axis, kind))  # an axis of None is not the default
+def _argsort(out: Any, x: Any, axis: Any, kind: Any, descending: bool) -> PlainCall | None:
+    return None if descending else PlainCall(METHODS["argsort"], (x, axis) if kind is None else (x, axis, kind))  # an axis of None is not the default
 
 
 def _trapezoid(out: Any, y: Any, x: Any, dx: Any, axis: int) -> PlainCall | None:

@@ -216,12 +216,16 @@ def _ascending(x: Any, c: Any, *, tensor: bool = True) -> Any:
     return found
 
 
-def polyval2d(x: Any, y: Any, c: Any) -> Any:
-    """`np.polynomial.polynomial.polyval2d`."""
-    x, y = as_item(as_value(x)), as_item(as_value(y))
-    if not agreeing([x.shape, y.shape]):
-        raise ValueError("x, y are incompatible")  # NumPy's own
-    return _ascending(y, _ascending(x, c), tensor=False)
+def polyvalnd(pts: Any, c: Any) -> Any:
+    """`np.polynomial.polynomial.polyvalnd`."""
+    pts = [as_item(as_value(x)) for x in pts]
+    if not agreeing([x.shape for x in pts]):
+        names = {2: "x, y", 3: "x, y, z"}.get(len(pts), "ordinates")
+        raise ValueError(f"{names} are incompatible")  # NumPy's own
+    c = _ascending(pts[0], c)
+    for x in pts[1:]:
+        c = _ascending(x, c, tensor=False)
+    return c
 
 
 def polygrid2d(x: Any, y: Any, c: Any) -> Any:
@@ -332,9 +336,11 @@ FUNCTIONS: dict[Any, Any] = dict([
     (np.polyder, polyder),
     (np.polyint, polyint),
     (np.polyfit, polyfit),
-    (np.polynomial.polynomial.polyval2d, polyval2d),
+    (np.polynomial.polynomial.polyval2d, lambda x, y, c: polyvalnd((x, y), c)),
     (np.polynomial.polynomial.polygrid2d, polygrid2d),
 ])  # fmt: skip
+if hasattr(np.polynomial.polynomial, "polyvalnd"):  # NumPy 2.5
+    FUNCTIONS[np.polynomial.polynomial.polyvalnd] = polyvalnd
 
 
 def install() -> None:

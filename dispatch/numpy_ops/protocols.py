@@ -226,9 +226,9 @@ def _conjugate(self: Tensor) -> Any:
     return pointwise.conjugate(self) if self.dtype.kind == "c" else self
 
 
-def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: Any = None) -> None:
     """Put the elements in order in place."""
-    setitem(self, Ellipsis, FUNCTIONS[np.sort](self, axis, kind, order, stable=stable))
+    setitem(self, Ellipsis, FUNCTIONS[np.sort](self, axis, kind, order, stable=stable, descending=descending))
 
 
 def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = None) -> Any:

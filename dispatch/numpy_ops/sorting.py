@@ -41,17 +41,21 @@ def in_c_order(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
     return fake_tensor(x.shape, dtype, None, x.device, x.mode)
 
 
-def _argsort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
+_NUMPY_ARGSORT, _NUMPY_SORT = undispatched(np.argsort), undispatched(np.sort)
+
+
+def _argsort(x: Any, axis: int | None = -1, kind: Any = None, descending: bool = False) -> Any:
+    if descending:  # NumPy 2.5, which takes no kind beside it
+        return _NUMPY_ARGSORT(x, axis, stable=kind == "stable", descending=True)
     return np.argsort(x, axis, kind)
 
 
-argsort = along("argsort(Tensor x, int? axis=-1, str? kind=None) -> Tensor", _argsort, _places, in_c_order, None)
+argsort = along("argsort(Tensor x, int? axis=-1, str? kind=None, bool descending=False) -> Tensor", _argsort, _places, in_c_order, None)
 
 
-_NUMPY_SORT = undispatched(np.sort)
-
-
-def _sort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
+def _sort(x: Any, axis: int | None = -1, kind: Any = None, descending: bool = False) -> Any:
+    if descending:
+        return _NUMPY_SORT(x, axis, stable=kind == "stable", descending=True)
     return _NUMPY_SORT(x, axis, kind)
 
 
@@ -104,18 +108,18 @@ put_back = composite(
 )
 
 
-def _sort_pullback(g: Any, x: Any, out: Any, axis: Any) -> Any:
-    if len(x.shape) == 1:
+def _sort_pullback(g: Any, x: Any, out: Any, axis: Any, descending: bool) -> Any:
+    if len(x.shape) == 1 and not descending:
         return put_back(g, stable_order(x, out))
-    order = argsort(last(x, axis), -1, "stable")
+    order = argsort(last(x, axis), -1, "stable", descending)
     return back(put_back(last(g, axis), order), x.shape, axis)
 
 
-sort = along("sort(Tensor x, int? axis=-1, str? kind=None) -> Tensor", _sort, unchanged, fake_like, _sort_pullback)
+sort = along("sort(Tensor x, int? axis=-1, str? kind=None, bool descending=False) -> Tensor", _sort, unchanged, fake_like, _sort_pullback)
 
 
-def _sort_pushforward(t: Any, x: Any, axis: Any) -> Any:
-    found = take_along_axis(last(t, axis), argsort(last(x, axis), -1, "stable"), -1)
+def _sort_pushforward(t: Any, x: Any, axis: Any, descending: bool) -> Any:
+    found = take_along_axis(last(t, axis), argsort(last(x, axis), -1, "stable", descending), -1)
     return found if axis is None else back(found, x.shape, axis)
 
 
@@ -128,7 +132,7 @@ def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         axes = [normalize_axis_index(i, ndim) for i in axis]
         kept = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
         rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
-        x = reshape(ops.np.moveaxis(x, axes, tuple(range(ndim - len(axes), ndim))), (*rest, -1))
+        x = reshape(ops.np.moveaxis(x, axes, tuple(range(ndim - len(axes), ndim))), (*rest, prod([x.shape[i] for i in axes])))
         found = _median(x, -1)
         return reshape(found, kept) if keepdims else found
     axis = axis[0] if isinstance(axis, (tuple, list)) else axis

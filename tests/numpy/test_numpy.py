@@ -138,7 +138,7 @@ OPERATORS = {f"__{r}{n}__" for r in ("", "r", "i") for n in "add and eq floordiv
 @current
 def test_inspection_answers_as_array_api_strict() -> None:
     ours, theirs = dnp.__array_namespace_info__(), strict.__array_namespace_info__()
-    assert (ours.devices(), ours.default_device()) == (["cpu"], "cpu")
+    assert (list(ours.devices()), ours.default_device()) == (["cpu"], "cpu")  # a tuple since NumPy 2.5
     assert dnp.__array_api_version__ >= "2024.12"
     for kind in [None, "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric", ("bool", "integral")]:
         wanted = {name: dtype._np_dtype for name, dtype in theirs.dtypes(kind=kind).items()}
@@ -414,6 +414,16 @@ def test_as_strided_reads_the_elements_that_numpys_does(part: Any, shape: Any, s
     assert dispatch.eval_shape(f, a).shape == wanted.shape
     counts = np.bincount(wanted.astype(int).ravel(), minlength=7)[1:]  # how often each element is there
     assert np.array_equal(dispatch.grad(lambda x: np.sum(f(x)))(a), counts)
+
+
+@pytest.mark.skipif("check_bounds" not in inspect.signature(np.lib.stride_tricks.as_strided).parameters, reason="NumPy 2.5")
+def test_as_strided_checks_the_bounds_of_arrays_where_it_is_asked_to() -> None:
+    x = np.arange(6.0)
+    np.testing.assert_array_equal(dnp.as_strided(x, (2, 3), (24, 8), check_bounds=True), x.reshape(2, 3))
+    with pytest.raises(ValueError, match="access memory out of bounds"):
+        dnp.as_strided(x, (7,), (8,), check_bounds=True)
+    with pytest.raises(ArgumentError, match="reach bytes 0 to 48"):
+        dnp.as_strided(dispatch.tensor(x, requires_grad=True), (7,), (8,), check_bounds=False)
 
 
 def test_as_strided_refuses_what_lies_beside_the_array() -> None:

@@ -94,10 +94,28 @@ def test_polynomials_of_several_variables_are_sums_over_powers():
     np.testing.assert_allclose(dispatch.jacrev(lambda c: from_numpy.polyval2d(x, y, c))(c), powers)
     grid = np.einsum("ki,lj->klij", np.vander(x, 3, increasing=True), np.vander(y, 2, increasing=True))
     np.testing.assert_allclose(dispatch.jacrev(lambda c: from_numpy.polygrid2d(x, y, c))(c), grid)
-    with pytest.raises(ValueError, match="x, y are incompatible"):
+    with pytest.raises(ValueError, match=r"^x, y are incompatible$"):
         from_numpy.polyval2d(dispatch.tensor(x, requires_grad=True), y[:2], c)
     with FakeTensorMode() as mode:
         assert from_numpy.polygrid2d(mode.from_array(x), mode.from_array(y[:2]), mode.from_array(c)).shape == (4, 2)
+
+
+@pytest.mark.skipif(not hasattr(np.polynomial.polynomial, "polyvalnd"), reason="NumPy 2.5")
+def test_polynomials_of_any_number_of_variables_are_sums_over_powers():
+    f = np.polynomial.polynomial.polyvalnd
+    pts, c = [maker("f8", seed)((4,)) for seed in range(4)], maker("f8", 5)((3, 2, 4, 2))
+    powers = [np.vander(x, n, increasing=True) for x, n in zip(pts, c.shape, strict=True)]
+    for n in (1, 2, 3, 4):
+        summed = np.einsum(*[part for i in range(n) for part in (powers[i], [9, i])], [9, *range(n)])
+        at = (slice(None),) * n + (0,) * (4 - n)
+        np.testing.assert_allclose(dispatch.jacrev(lambda c, n=n: f(pts[:n], c))(c[at]), summed)
+        np.testing.assert_allclose(dispatch.make_fx(lambda c, *pts: f(pts, c), "fake")(c[at], *pts[:n])(c[at], *pts[:n]), f(pts[:n], c[at]))
+        if n > 1:
+            names = {2: "x, y", 3: "x, y, z"}.get(n, "ordinates")
+            for x in (pts[0][:2], dispatch.tensor(pts[0][:2], requires_grad=True)):
+                with pytest.raises(ValueError, match=f"^{names} are incompatible$"):
+                    f([x, *pts[1:n]], c[at])
+
 
 
 def test_what_numpy_does_not_hand_over_says_what_to_write():

@@ -57,6 +57,8 @@ CHOICES: dict[str, tuple[Callable[[Any], Any], Any, Any, str]] = {
         for name in ("arcsin", "arccos", "arctanh")
     },
 }  # fmt: skip
+if np.linalg.eigvals(REAL).dtype.kind == "c":  # NumPy 2.5: whatever the data are
+    del CHOICES["eigvals"], CHOICES["eig"]
 every_choice = pytest.mark.parametrize("name", CHOICES)
 
 

@@ -3,6 +3,7 @@ can be had, what is refused, and NumPy's parameters.
 """
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,47 @@ def test_an_axis_that_is_not_there_is_numpys_own_error_everywhere(name: str, res
             call(mode.from_array(A))
     with pytest.raises(np.exceptions.AxisError):
         vmap(call)(A[None])
+
+
+def descends() -> bool:
+    return "descending" in signature(np.sort).parameters
+
+
+TIED = np.array([[0.5, np.nan, 2.0, 0.5, -0.0, np.inf], [3.0, 0.0, 3.0, -np.inf, np.nan, 3.0], [0.0, -0.0, 1.0, 1.0, -1.0, 2.0]])
+
+
+@pytest.mark.skipif(not descends(), reason="NumPy 2.5")
+@pytest.mark.parametrize("keywords", [{"descending": True}, {"descending": True, "stable": True}, {"descending": False, "stable": True}], ids=str)
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_descending_order_is_numpys_in_every_layer(axis: int | None, keywords: dict[str, Any]) -> None:
+    def in_place(x: Any) -> Any:
+        y = x.copy()
+        y.sort(-1, **keywords)
+        return y
+
+    for f in (lambda x: np.sort(x, axis, **keywords), lambda x: np.argsort(x, axis, **keywords), lambda x: x.argsort(axis, **keywords), in_place):
+        wanted = f(TIED)
+        found = [dispatch.detach(f(dispatch.tensor(TIED, requires_grad=True))), dispatch.jvp(f, (TIED,), (TIED,))[0], dispatch.functionalize(f)(TIED)]
+        found += [dispatch.make_fx(f, mode)(TIED[::-1])(TIED) for mode in ("real", "fake", "symbolic")] + [dispatch.compile(f)(TIED)]
+        for given in found:
+            assert (given.dtype, given.strides, given.tobytes()) == (wanted.dtype, wanted.strides, wanted.tobytes())
+        np.testing.assert_array_equal(vmap(f)(np.stack([TIED, TIED[::-1]])), [wanted, f(TIED[::-1])])
+    # Each element goes where stable order says, its gradient with it.
+    weights = np.arange(1.0, 1 + TIED.size).reshape(np.sort(TIED, axis).shape)
+    order = np.argsort(TIED, axis, **keywords | {"stable": True})
+    wanted = np.zeros(TIED.shape)
+    if axis is None:
+        wanted.flat[order] = weights
+    else:
+        np.put_along_axis(wanted, order, weights, axis)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.sort(x, axis, **keywords) * weights))(TIED), wanted)
+    np.testing.assert_array_equal(dispatch.jacfwd(lambda x: np.sort(x, axis, **keywords))(TIED).reshape(-1, TIED.size).T @ weights.ravel(), wanted.ravel())
+
+
+@pytest.mark.parametrize("function", [np.sort, np.argsort, lambda x, **keywords: x.argsort(**keywords)], ids=["sort", "argsort", "x.argsort"])
+def test_descending_order_is_refused_as_numpy_refuses_it(function: Any) -> None:
+    error = ValueError if descends() else TypeError
+    said = refused(lambda: function(A, kind="stable", descending=True), error)
+    for x in (dispatch.tensor(A, requires_grad=True), FakeTensorMode().from_array(A)):
+        assert refused(lambda x=x: function(x, kind="stable", descending=True), error) == said

@@ -20,10 +20,10 @@ from ..families import attach_plain_forms, complete, composite, in_front, row
 from ..flags import of_python
 from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
-from ..pointwise import divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
+from ..pointwise import add, divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
 from ..result_layouts import broadcast_shape, fake_like
 from ..row_arguments import as_item, as_value
-from ..shape import reshape
+from ..shape import real, reshape
 from ..statistics import all as all_of
 from ..statistics import any as any_of
 from .decompositions import svdvals
@@ -83,9 +83,10 @@ def _values(x: Any) -> Any:
     """Return the singular values, or nan."""
     if not NAN_WITHOUT_VALUES:
         return svdvals(x)
-    whole = all_of(isfinite(x), (-2, -1))
-    found = svdvals(where(getitem(whole, (..., None, None)), x, ops.np.zeros_like(x)))
-    return where(getitem(whole, (..., None)), found, ops.np.full_like(found, np.nan))
+    whole = getitem(all_of(isfinite(x), (-2, -1)), (..., None, None))
+    found = svdvals(where(whole, x, ops.np.zeros_like(x)))
+    factor = astype(where(whole, 0.0, np.nan), found.dtype)  # a constant: the derivative is nan, too
+    return add(found, getitem(ops.np.sum(multiply(real(x), factor), (-2, -1)), (..., None)))
 
 
 def _cond(x: Any, p: Any = None) -> Any:

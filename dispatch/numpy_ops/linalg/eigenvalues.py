@@ -9,8 +9,8 @@ With `a v = v diag(w)`, columns of v of length 1, and G the incoming gradient,
 The phase of a complex eigenvector is arbitrary, the sign of a real one too, and a loss must not depend on it. Where two eigenvalues
 are equal, their vectors have no derivative; where these have one vector alone, the eigenvalues have none either.
 
-NumPy gives real results of real matrices if all eigenvalues are real, those of a whole stack, and so those of a whole batch. The rows
-do that with `real=True`, and a shape rule then raises; without it they give complex results, whose dtype every layer knows.
+NumPy before 2.5 gives real results of real matrices if all eigenvalues are real, those of a whole stack, and so those of a whole batch.
+The rows do that with `real=True`, and a shape rule then raises; without it they give complex results, whose dtype every layer knows.
 """
 
 from typing import Any
@@ -32,6 +32,7 @@ from .solve import solve
 from .stacked import of_matrices
 
 EIG: Any = type(np.linalg.eig(np.eye(1)))  # the named tuple that NumPy returns
+BY_DATA = np.linalg.eigvals(np.eye(1)).dtype.kind != "c"
 
 
 def _eig(a: Any, *, real: bool = False) -> Any:
@@ -88,13 +89,14 @@ complete(eigvals, autograd=pullbacks(a=_eigvals_pullback))
 
 def numpys_eig(a: Any) -> Any:
     """`np.linalg.eig`."""
-    w, v = eig(as_value(a), real=True)
-    return EIG(settle(w), settle(v))
+    w, v = eig(as_value(a), real=BY_DATA)
+    return EIG(settle(w), settle(v)) if BY_DATA else EIG(w, v)
 
 
 def numpys_eigvals(a: Any) -> Any:
     """`np.linalg.eigvals`."""
-    return settle(eigvals(as_value(a), real=True))
+    w = eigvals(as_value(a), real=BY_DATA)
+    return settle(w) if BY_DATA else w
 
 
 FUNCTIONS: dict[Any, Any] = {np.linalg.eig: numpys_eig, np.linalg.eigvals: numpys_eigvals}
