@@ -321,6 +321,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "counts": lambda make: [(make((5,), "i8"), None, 5, True), (make((2, 3), "i8"), real(make, 2, 3), 5, True), (make((3,), "i8"), real(make, 2, 3), 5, True), (make((2, 3), "i8"), real(make, 3), 6, True)],
     "bincount": lambda make: [(make((5,), "i8"), None, 5), (make((5,), "i8"), real(make, 5), 6), (make((3,), "i8"), real(make, 3), 7)],
     "digitize": lambda make: [(real(make, 2, 3), np.array([0.8, 1.3, 2.1]) + int(make((), "i8")) / 32, False), (real(make, 4), np.array([2.1, 1.3]) + int(make((), "i8")) / 32, True), (1.5, real(make, 1), False)],
+    "digitize_each": lambda make: [(real(make, 2, 3), np.array([[0.8, 1.3], [2.1, 1.3]]), False), (real(make, 2), np.array([[0.8], [1.3]]), True)],
     "histogram_counts": binned,
     "histogram": lambda make: [(real(make, 5), 3, None, None, False), (real(make, 2, 3), 4, (0.5, 2), real(make, 2, 3), False), (real(make, 4), 3, (0, 3), None, True)],
     "histogram_bin_edges": lambda make: [(real(make, 5), 3, None), (real(make, 2, 3), 4, (0.5, 2))],
@@ -330,7 +331,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "checked_fweights": lambda make: [(np.array([1, 2]),)], "checked_aweights": lambda make: [(np.array([0.5, 2.0]),)],
     **dict.fromkeys(["none_but_nan", "none_free", "none_to_average", "poorly_conditioned"], lambda make: [(np.array([False, False]),)]),
     "checked_range": lambda make: [(np.array([1.0, 2.0]),)], "discarding_imaginary": lambda make: [(real(make, 3),)],
-    **dict.fromkeys(["checked_bins", "checked_edges"], lambda make: [(np.array([1, 1]),)]),
+    "checked_edges": lambda make: [(np.array([1, 1]),)],
     "checked_spacing": lambda make: [(np.array([1.0]),)],
     "interp": interpolated,
     **dict.fromkeys(["quantile", "nanquantile"], quantiles),
@@ -811,7 +812,7 @@ OWN = {  # what the layers need, and NumPy has under no name
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "stable_order", "put_back", "sum_of_few", "linalg_svdvals_pulled", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
-    "equal_differences", "spread_differences", "differences_at", "sliding", "overlapping", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "scaled", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
+    "equal_differences", "spread_differences", "differences_at", "sliding", "overlapping", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "digitize_each", "checked_range", "checked_edges", "checked_spacing", "checked_period", "scaled", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
 }  # fmt: skip
 
 

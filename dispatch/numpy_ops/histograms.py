@@ -21,7 +21,7 @@ from ..operators.prims import astype, broadcast_to, stack
 from ..operators.registry import ops
 from ..operators.views import ARRAY
 from ..symbolic import agreeing, guesses, is_zero, sure
-from . import numpy_functions
+from . import creation, numpy_functions
 from .cumulative import diff
 from .data_checks import checked
 from .data_dependent import of_data
@@ -33,7 +33,6 @@ from .pointwise import (
     divide,
     equal,
     isnan,
-    less,
     less_equal,
     logical_or,
     multiply,
@@ -171,22 +170,13 @@ bincount: OpOverload = row(
 # -- bins of elements ------------------------------------------------------------------------------------------------------------
 
 
-def _ordered(bins: Any) -> None:
-    steps = np.diff(bins, axis=-1)
-    if not np.all(np.all(steps >= 0, -1) | np.all(steps <= 0, -1)):
-        raise ValueError("bins must be monotonically increasing or decreasing")  # np.digitize's own
-
-
-checked_bins = checked("checked_bins", _ordered)
-
-
 def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return np.digitize(x, bins, right)
 
 
-def _fake_digitize(x: Any, bins: Any, right: bool) -> FakeTensor:
-    if len(bins.shape) != 1 or getattr(x, "dtype", np.dtype(float)).kind == "c":
-        np.digitize(np.zeros(1, getattr(x, "dtype", float)), np.zeros((1,) * len(bins.shape)))  # raises NumPy's own error
+def _fake_digitize(x: Any, bins: Any, right: bool, axes: int = 1) -> FakeTensor:
+    if len(bins.shape) != axes or getattr(x, "dtype", np.dtype(float)).kind == "c":
+        np.digitize(np.zeros(1, getattr(x, "dtype", float)), np.zeros((1,) * (len(bins.shape) - axes + 1)))  # raises NumPy's own error
     like = x if isinstance(x, FakeTensor) else bins
     return fake_tensor(tuple(getattr(x, "shape", ())), INDEX, None, like.device, like.mode)
 
@@ -194,25 +184,42 @@ def _fake_digitize(x: Any, bins: Any, right: bool) -> FakeTensor:
 def _batched_digitize(info: Any, in_dims: Any, x: Any, bins: Any, right: bool) -> tuple[Any, int]:
     if in_dims[1] is None:
         return digitize(x, bins, right), in_dims[0]
-    bins = checked_bins(in_front(bins, in_dims[1]))
-    n = bins.shape[-1]
-    if hasattr(x, "shape"):
-        if x.dtype.kind == "c":
-            np.digitize(np.zeros(1, x.dtype), np.zeros(1))  # raises NumPy's own error
-        x = in_front(x, in_dims[0])
-        bins = reshape(bins, (bins.shape[0], *(1,) * (len(x.shape) - (in_dims[0] is not None)), n))
-        x = expand_dims(x, -1)
-    below = (less if right else less_equal)(bins, x)
-    below = logical_or(below, isnan(x)) if getattr(x, "dtype", bins.dtype).kind == "f" else below
-    found = sum(below, -1, INDEX)
-    if is_zero(n):
-        return found, 0  # of no bins all elements are before the first
-    rising = less_equal(getitem(bins, (Ellipsis, 0)), getitem(bins, (Ellipsis, -1)))
-    return where(rising, found, subtract(n, found)), 0
+    return digitize_each(_for_each(info, x, in_dims[0]), in_front(bins, in_dims[1]), right), 0
+
+
+def _for_each(info: Any, a: Any, dim: int | None) -> Any:
+    """Return an array with the batch as its first axis: one that has none for each item."""
+    if dim is not None:
+        return in_front(a, dim)
+    like = a if hasattr(a, "shape") else np.asarray(a)
+    return add(creation.zeros((info.batch_size, *(1,) * len(like.shape)), like.dtype), a)
 
 
 digitize: OpOverload = row(
     "digitize(Tensor x, Tensor bins, bool right=False) -> Tensor", numpy=_digitize, fake=_fake_digitize, autograd=CONSTANT, vmap=_batched_digitize
+)
+
+
+def _digitize_each(x: Any, bins: Any, right: bool = False) -> Any:
+    found = np.empty(x.shape, INDEX)
+    for i, (item, of_item) in enumerate(zip(x, bins, strict=True)):  # NumPy's own search, which says where a nan among bins leads
+        found[i] = np.digitize(item, of_item, right)
+    return found
+
+
+def _batched_each(info: Any, in_dims: Any, x: Any, bins: Any, right: bool) -> tuple[Any, int]:
+    x, bins = _for_each(info, x, in_dims[0]), _for_each(info, bins, in_dims[1])
+    flat = [reshape(a, (a.shape[0] * a.shape[1], *a.shape[2:])) for a in (x, bins)]
+    return reshape(digitize_each(*flat, right), x.shape), 0
+
+
+# Of each item of a batch by bins of its own.
+digitize_each: OpOverload = row(
+    "digitize_each(Tensor x, Tensor bins, bool right=False) -> Tensor",
+    numpy=_digitize_each,
+    fake=lambda x, bins, right: _fake_digitize(x, bins, right, 2),
+    autograd=CONSTANT,
+    vmap=_batched_each,
 )
 
 # -- histograms ------------------------------------------------------------------------------------------------------------------

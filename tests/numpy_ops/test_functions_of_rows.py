@@ -346,12 +346,30 @@ def test_parts_of_a_batch_lie_in_memory_as_the_parts_of_its_items(dtype: Any, st
         assert found == [part(batch[0]).flags.f_contiguous]
 
 
-@pytest.mark.parametrize("bins", [np.zeros((2, 0)), np.array([[0.0, 1.0], [2.0, 0.5]])])
+WITH_NAN = [[np.nan], [0.0, 1.0, np.nan], [0.0, np.nan, 2.0], [3.0, np.nan, 1.0], [np.nan, 3.0, 1.0], [np.nan, np.nan], [2.0, 2.0, np.nan, 0.0]]
+
+
+@pytest.mark.parametrize("bins", [np.zeros((2, 0)), np.array([[0.0, 1.0], [2.0, 0.5]]), *[np.array([x, x]) for x in WITH_NAN]], ids=str)
 @pytest.mark.parametrize("right", [False, True])
-def test_bins_of_a_batch_may_be_none(bins: Any, right: bool) -> None:
+def test_bins_of_a_batch_may_be_none_or_nan(bins: Any, right: bool) -> None:
     x = np.array([[0.5, -1.0, 2.0], [0.5, 3.0, 1.0]])
     found = vmap(lambda x, bins: np.digitize(x, bins, right))(x, bins)
     np.testing.assert_array_equal(found, [np.digitize(p, b, right) for p, b in zip(x, bins, strict=True)])
+    wanted = [np.digitize(x, b, right) for b in bins]
+    np.testing.assert_array_equal(vmap(lambda bins: vmap(lambda x: np.digitize(x, bins, right))(x))(bins), wanted)
+    np.testing.assert_array_equal(vmap(lambda x, bins: np.digitize(x, bins, right), (0, 1), 1)(x, bins.T), np.swapaxes([np.digitize(p, b, right) for p, b in zip(x, bins, strict=True)], 0, 1))
+    np.testing.assert_array_equal(vmap(lambda bins: np.digitize(1.5, bins, right))(bins), [np.digitize(1.5, b, right) for b in bins])
+    np.testing.assert_array_equal(vmap(lambda x: vmap(lambda bins: np.digitize(x, bins, right))(bins))(x), np.swapaxes(wanted, 0, 1))
+
+
+def test_bins_of_a_batch_are_refused_as_numpy_refuses_those_of_an_item() -> None:
+    for x, bins in ((np.ones((2, 3)), np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0]])), (np.ones((2, 3), complex), np.ones((2, 1))), (np.ones((2, 3)), np.ones((2, 1, 1)))):
+        with pytest.raises((ValueError, TypeError)) as wanted:
+            [np.digitize(*pair) for pair in zip(x, bins, strict=True)]
+        for run in (vmap(np.digitize), lambda *args: make_fx(vmap(np.digitize), "fake")(*args)(*args)):
+            with pytest.raises(type(wanted.value)) as caught:
+                run(x, bins)
+            assert str(caught.value) == str(wanted.value)
 
 
 def test_a_batch_of_tables_is_read_as_numpy_reads_each_of_them() -> None:
