@@ -210,8 +210,8 @@ def unique_with(
 
 
 def _compress(condition: Any, x: Any, axis: int | None = None) -> Any:
-    if len(condition.shape) != 1:
-        np.compress(np.zeros((1,) * len(condition.shape), bool), np.zeros(1))  # raises NumPy's own error
+    if (ndim := len(getattr(condition, "shape", ()))) != 1:
+        np.compress(np.zeros((1,) * ndim, bool), np.zeros(1))  # raises NumPy's own error
     return take(x, flatnonzero(condition), axis)
 
 

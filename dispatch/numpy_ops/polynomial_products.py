@@ -14,7 +14,7 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype, stack
-from ..symbolic import is_zero
+from ..symbolic import SymInt, is_zero
 from . import creation, numpy_functions
 from .data_dependent import distinct
 from .families import aligned, composite, in_front, row
@@ -26,7 +26,7 @@ from .polynomial_values import as_polynomial, made
 from .rearranging import atleast_1d
 from .result_layouts import broadcast_shape
 from .settled import settle, unsettled
-from .shape import concatenate, expand_dims, squeeze
+from .shape import concatenate, expand_dims, reshape, squeeze
 
 # -- products --------------------------------------------------------------------------------------------------------------------
 
@@ -140,7 +140,10 @@ def _divided(u: Any, v: Any) -> Any:
     scale = divide(1.0, first)
     rest = u if u.dtype == dtype else astype(u, dtype)
     quotient, done = [], []
-    for _ in range(u.shape[0] - n + 1):
+    steps = range(u.shape[0] - n + 1)
+    if steps and type(rest.shape[0]) is SymInt:  # whose number the steps have asked for: a product of sizes would go through all of them
+        rest = reshape(rest, (n + len(steps) - 1,))
+    for _ in steps:
         d = multiply(scale, getitem(rest, 0))
         quotient.append(d)
         head = subtract(getitem(rest, slice(n)), multiply(d, v))

@@ -5,8 +5,9 @@ import pytest
 from samples import maker
 
 import dispatch
-from dispatch import make_fx
+from dispatch import FakeTensorMode, make_fx
 from dispatch.errors import DataDependentError, UnsupportedError
+from dispatch.symbolic import ShapeEnv
 
 P = np.array([2.0, -3.0, -11.0, 6.0])
 
@@ -36,7 +37,7 @@ def test_sizes_that_data_decide_are_symbols_or_refused_by_name():
         np.testing.assert_allclose(made, expected, atol=1e-12)
     for p in (P, np.array([0.0, 1.0, 2.0])):
         np.testing.assert_array_equal(make_fx(np.polymul, "fake")(p, P)(p, P), np.polymul(p, P))
-    with dispatch.FakeTensorMode() as mode, pytest.raises(DataDependentError) as caught:
+    with FakeTensorMode() as mode, pytest.raises(DataDependentError) as caught:
         np.polymul(mode.from_array(P), mode.from_array(P))
     assert str(caught.value).startswith(
         "np.polymul: how many leading zeros there are, which are left out, depends on the data, which a fake has not. "
@@ -66,3 +67,18 @@ def test_of_no_coefficients_a_product_is_that_of_zero(shapes: tuple[int, int]) -
     by_x, by_y = dispatch.grad(lambda x, y: np.sum(np.polymul(x, y)), argnums=(0, 1))(x, y)
     np.testing.assert_array_equal(by_x, np.zeros(shapes[0]))
     np.testing.assert_array_equal(by_y, np.zeros(shapes[1]))
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 2), (2, 2)])
+def test_a_quotient_of_a_product_of_sizes_has_as_many_coefficients_as_steps(shape):
+    """The steps ask for the number of coefficients, which is then no expression that each step makes longer."""
+    x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    f = lambda x, v: dispatch.ops.np.polydiv(x.reshape(-1), v)
+    for v in (np.array([1.0, 2.0]), np.array([2.0, 1.0, 0.5])):
+        with FakeTensorMode(shape_env=ShapeEnv()) as mode:
+            found = [part.shape for part in f(mode.from_array(x), mode.from_array(v, static_shapes=True))]
+        wanted = [part.shape for part in f(x, v)]
+        assert found == wanted
+        assert [type(n) for (n,) in found] == [int, int]
+        for got, part in zip(make_fx(f, "symbolic")(x, v)(x, v), f(x, v), strict=True):
+            np.testing.assert_array_equal(got, part)

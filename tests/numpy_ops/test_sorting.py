@@ -56,8 +56,12 @@ def test_what_a_condition_selects_has_its_gradient() -> None:
     np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.compress(rows, x, 0) ** 2))(A), 2 * A * rows[:, None])
     np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.compress(mask.ravel(), x) ** 2))(A), 2 * A * mask)
     np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.extract(mask, x) ** 2))(A), 2 * A * mask)
-    with pytest.raises(ValueError, match="condition must be a 1-d array"):
-        ops.np.compress(mask, A)
+    for condition in (mask, True, np.True_, 1):
+        for x in (A, dispatch.tensor(A, requires_grad=True)):
+            with pytest.raises(ValueError, match="condition must be a 1-d array"):
+                np.compress(condition, x)
+            with pytest.raises(ValueError, match="condition must be a 1-d array"):
+                ops.np.compress(condition, x)
 
 
 def test_unique_gives_what_numpys_gives() -> None:
