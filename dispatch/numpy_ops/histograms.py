@@ -20,7 +20,7 @@ from ..layers.jvp import pushforwards
 from ..operators.prims import astype, broadcast_to, stack
 from ..operators.registry import ops
 from ..operators.views import ARRAY
-from ..symbolic import agreeing, guesses, is_zero, sure
+from ..symbolic import agreeing, guesses, has_zero, is_zero, sure
 from . import creation, numpy_functions
 from .cumulative import diff
 from .data_checks import checked
@@ -84,8 +84,9 @@ def _fake_counts(x: Any, weights: Any, length: Any, fixed: bool) -> Any:
         return _counts(x, weights, length, fixed=fixed)  # numbers only
     _check_weights(weights)
     shape = broadcast_shape(tuple([tuple(getattr(a, "shape", ())) for a in (x, weights)]))
-    length = length if fixed else _length("np::bincount", like, length)
-    return fake_tensor((*shape[:-1], length), INDEX if weights is None else np.dtype(np.float64), None, like.device, like.mode)
+    nothing = has_zero(shape)  # is counted in whole numbers, whatever the weights are
+    length = length if fixed or nothing else _length("np::bincount", like, length)
+    return fake_tensor((*shape[:-1], length), INDEX if weights is None or nothing else np.dtype(np.float64), None, like.device, like.mode)
 
 
 def _check_weights(weights: Any) -> None:
@@ -139,13 +140,11 @@ def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     return np.bincount(x, weights, minlength)
 
 
-def _fake_bincount(x: Any, weights: Any, minlength: Any) -> FakeTensor:
-    like = x if isinstance(x, FakeTensor) else weights
+def _fake_bincount(x: Any, weights: Any, minlength: Any) -> Any:
     _check_weights(weights)
     if len(x.shape) != 1 or not np.can_cast(x.dtype, INDEX) or (weights is not None and not agreeing([x.shape, weights.shape])):
         np.bincount(np.zeros(guesses(x.shape), x.dtype), None if weights is None else np.zeros(guesses(weights.shape)))  # raises NumPy's own error
-    shape = (_length("np::bincount", like, minlength),)
-    return fake_tensor(shape, INDEX if weights is None else np.dtype(np.float64), None, like.device, like.mode)
+    return _fake_counts(x, weights, minlength, False)
 
 
 def _batched_bincount(info: Any, in_dims: Any, x: Any, weights: Any, minlength: Any) -> tuple[Any, int]:

@@ -454,3 +454,20 @@ def test_the_edges_of_a_histogram_are_the_array_that_was_given(f, wrap):
         assert (found[1] if f is np.histogram else found) is edges
         with pytest.raises(ValueError, match="must increase monotonically"):
             g(np.arange(5.0), falling)
+
+
+@pytest.mark.parametrize("weights", [None, np.zeros(0), np.zeros(0, "f4")], ids=repr)
+@pytest.mark.parametrize("least", [0, 3])
+def test_of_nothing_a_fake_counts_what_numpy_counts(weights: Any, least: int) -> None:
+    x = np.zeros(0, int)
+    wanted = np.bincount(x, weights, least)
+    with FakeTensorMode() as mode:
+        found = np.bincount(mode.from_array(x), None if weights is None else mode.from_array(weights), least)
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    for several in (2, 3):
+        f = vmap(lambda x, weights: np.bincount(x, weights, 3), (0, None if weights is None else 0))
+        args = [a if a is None else np.stack([a] * several) for a in (x, weights)]
+        with FakeTensorMode() as mode:
+            found = f(*[a if a is None else mode.from_array(a) for a in args])
+        wanted = f(*args)
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype) == ((several, 3), np.bincount(x, weights, 3).dtype)
