@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..operators.views import ARRAY
-from ..symbolic import SymInt, guesses, has_zero, is_one
+from ..symbolic import SymInt, guard_or_false, guesses, has_zero, is_one, larger
 from . import flags, numpy_functions
 from .families import attach_plain_forms, composite
 from .indexing import getitem
@@ -154,6 +154,8 @@ def _resize(x: Any, new_shape: Any) -> Any:
     if has_zero((n, size)):
         return ops.np.zeros_like(ravel(x), None, shape)
     flat = reshape(x if x.dtype.isnative else astype(x, x.dtype.newbyteorder("=")), (-1,))
+    if type(n) is SymInt and not guard_or_false(n > 0):  # as many as data say: of none of them NumPy makes zeros
+        flat, n = concatenate([flat, ops.np.zeros((1,), flat.dtype)]), larger(n, 1)
     return reshape(getitem(flat, (ARRAY,), [remainder(ops.np.arange(size), n)]), shape)
 
 

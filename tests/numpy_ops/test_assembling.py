@@ -8,6 +8,7 @@ import pytest
 from function_laws import hold
 
 import dispatch
+from dispatch import make_fx
 
 X = np.array([[0.5, -1.5, 2.25], [3.5, 1.25, -0.5]])
 
@@ -76,3 +77,15 @@ def test_places_that_are_no_whole_numbers_are_numpys_error(change: Callable[...,
 def test_places_that_a_layer_follows_are_refused(change: Callable[..., Any]) -> None:
     with pytest.raises(dispatch.errors.ConversionError, match="was asked of a BatchedTensor"):
         dispatch.vmap(lambda x, places: change(x, places), in_dims=(None, 0))(np.arange(3.0), np.array([[0], [1]]))
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_of_as_many_as_data_say_the_resized_array_and_its_gradient_are_numpys(mode: str) -> None:
+    """Of none of them too: `np.resize` makes zeros then, which go up with nothing."""
+    x, weights = np.array([1.0, -1.0, 2.0]), np.arange(1.0, 7.0).reshape(2, 3)
+    f = lambda x: np.sum(np.resize(np.extract(x > 0, x), (2, 3)) * weights)
+    graphs = [make_fx(f, mode)(x), make_fx(dispatch.grad(f), mode)(x)] if mode != "real" else [f, dispatch.compile(dispatch.grad(f))]
+    for point in (x, -np.abs(x), np.abs(x)):
+        slopes = [(f(point + step) - f(point - step)) / 2**-9 for step in np.eye(3) * 2.0**-10]  # of a linear function: exact
+        assert graphs[0](point) == f(point)
+        np.testing.assert_array_equal(graphs[1](point), slopes)
