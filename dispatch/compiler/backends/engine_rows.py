@@ -181,6 +181,12 @@ def word(dtype: np.dtype[Any]) -> str:
     return dtype.str[1:]
 
 
+def check_cast(x: Any, dtype: np.dtype[Any]) -> None:
+    """Raise for a float as an integer: each library has its own answer for what does not fit, nan, inf and -1.0 in uint8."""
+    if dtype.kind in "iu" and "float" in str(getattr(x, "dtype", type(x))):
+        raise NotImplementedError("a float as an integer")
+
+
 def _kind(x: Any) -> Any:
     """Return what NumPy decides by for one argument of a ufunc: a dtype, or the class of a Python number."""
     if type(x) is Node:

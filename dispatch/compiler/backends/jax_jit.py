@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.optional import require
 from ...graph import Graph, Metadata
-from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Once, Row, basic_index, is_root
+from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Once, Row, basic_index, check_cast, is_root
 from .lookup import register_backend
 
 # Rows that JAX has under NumPy's name, by the dtypes for which the two compute the same.
@@ -56,6 +56,7 @@ class Jax(Engine):
         return found
 
     def array(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        check_cast(x, dtype)
         return self.jnp.asarray(x, dtype)
 
     def constant(self, x: np.ndarray) -> Any:
@@ -69,7 +70,6 @@ class Jax(Engine):
     def _rows(self) -> dict[str, tuple[frozenset[str], Row]]:
         found = {name: (FLOATS, f) for name, f in self._of_floats().items()}
         found |= {name: (REAL, f) for name, f in (self._of_numbers() | self._of_layouts()).items()}
-        # from a float to an integer, each library has its own answer for what does not fit
         found["astype"] = (FLOATS, lambda out, x, dtype: x.astype(out.dtype))
         return found
 
@@ -77,7 +77,9 @@ class Jax(Engine):
         jnp, cast = self.jnp, self._cast
 
         def spread(function: Row) -> Row:
-            return lambda out, x, axis, dtype, ddof, keepdims: function(x.astype(out.dtype), axis, ddof=ddof, keepdims=keepdims)
+            return lambda out, x, axis, dtype, ddof, keepdims: function(
+                self.array(x, out.dtype), axis, ddof=ddof, keepdims=keepdims
+            )
 
         def power(out: Metadata, x: Any, y: Any) -> Any:
             if is_root(out, y):
@@ -105,10 +107,10 @@ class Jax(Engine):
             return lambda out, x, axis, keepdims: function(x, axis, keepdims=keepdims)
 
         def running(function: Row) -> Row:
-            return lambda out, x, axis, dtype: function(x.astype(out.dtype), axis)
+            return lambda out, x, axis, dtype: function(self.array(x, out.dtype), axis)
 
         def limited(out: Metadata, x: Any, low: Any, high: Any) -> Any:
-            x = x.astype(out.dtype)
+            x = self.array(x, out.dtype)
             x = x if low is None else jnp.maximum(x, self.array(low, out.dtype))
             return x if high is None else jnp.minimum(x, self.array(high, out.dtype))
 
@@ -118,7 +120,7 @@ class Jax(Engine):
             return jnp.sum(x, axes, keepdims=True).reshape(shape)
 
         def filled(value: Any) -> Row:
-            return lambda out, *args: jnp.full(out.shape, args[1] if value is None else value, out.dtype)
+            return lambda out, *args: jnp.full(out.shape, self.array(args[1] if value is None else value, out.dtype))
 
         def written(out: Metadata, x: Any, index: Any, value: Any, arrays: Any) -> Any:
             return x.at[basic_index(index, arrays)].set(self.array(value, out.dtype))
@@ -157,7 +159,7 @@ class Jax(Engine):
         }
 
     def _accumulated(self, function: Row) -> Row:
-        return lambda out, x, axis, dtype, keepdims: function(x.astype(out.dtype), axis, keepdims=keepdims)
+        return lambda out, x, axis, dtype, keepdims: function(self.array(x, out.dtype), axis, keepdims=keepdims)
 
     def _cast(self, out: Metadata, *arrays: Any) -> list[Any]:
         return [self.array(x, out.dtype) for x in arrays]

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.optional import require
 from ...errors import GraphError
 from ...graph import Graph, Metadata
-from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Once, Row, basic_index, is_root
+from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Once, Row, basic_index, check_cast, is_root
 from .lookup import register_backend
 from .verification import empty
 
@@ -72,6 +72,7 @@ class Torch(Engine):
         self.rows = self._rows()
 
     def array(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        check_cast(x, dtype)
         wanted = self.kinds[dtype.str[1:]]
         if isinstance(x, self.torch.Tensor):
             return x if x.dtype is wanted else x.to(wanted)
@@ -114,7 +115,6 @@ class Torch(Engine):
     def _rows(self) -> dict[str, tuple[frozenset[str], Row]]:
         found = {name: (FLOATS, f) for name, f in self._of_floats().items()}
         found |= {name: (NUMBERS, f) for name, f in (self._of_numbers() | self._of_layouts()).items()}
-        # from a float to an integer, each library has its own answer for what does not fit
         found["astype"] = (FLOATS, lambda out, x, dtype: self.array(x, out.dtype))
         return found
 

@@ -72,6 +72,10 @@ def claimed(engine, f, *args):
         (lambda x: x * 1j, np.ones(2)),
         (lambda x: x + x, np.ones(2, np.float16)),
         (lambda x: x.astype(np.int32), np.ones(2)),
+        (lambda x: dispatch.ops.np.setitem(np.zeros(4, np.uint8), slice(2), x), np.ones(2)),
+        (lambda x: np.sum(x, dtype=np.int64), np.ones(2)),
+        (lambda x: np.cumsum(x, dtype=np.int32), np.ones(2, np.float32)),
+        (lambda x: np.full_like(x, 2.5), np.arange(2)),
         (lambda x: x[[0, 5]], np.ones(6)),
         (lambda x: np.take(x, [7]), np.ones(6)),
         (np.linalg.inv, np.ones((2, 2))),
@@ -83,6 +87,24 @@ def claimed(engine, f, *args):
 )
 def test_what_it_would_do_otherwise_is_left_to_numpy(engine, f, x):
     assert False in claimed(engine, f, x)
+
+
+@pytest.mark.jax
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i8"])
+def test_a_float_that_is_written_among_integers_is_what_numpy_makes_of_it(dtype):
+    def written(x, y):
+        x[::2] = y * 3
+        return np.add(x, 1), np.sum(y * 1, dtype=dtype), np.cumsum(y + 0, dtype=dtype)
+
+    compiled = dispatch.compile(written, backend="jax")
+    for y in ([1.0, 2.0, 3.0], [np.nan, np.inf, -1.5], [-np.inf, 1e30, 300.0]):
+        x = np.arange(5, dtype=dtype)
+        found, expected = x.copy(), x.copy()
+        results, wanted = compiled(found, np.array(y)), written(expected, np.array(y))
+        for a, b in zip((found, *results), (expected, *wanted), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
