@@ -3,7 +3,10 @@
 Each has with it what opcheck says, for most are found in a place of their own.
 """
 
+import ctypes
 import itertools
+import sys
+import threading
 from typing import Literal
 
 import numpy as np
@@ -112,6 +115,113 @@ def returns_a_matrix_of_a_sparse_product(wrong):
     return define(kernel, lambda x: np.empty((len(x), len(x)))), (real(2, 3),)
 
 
+@found_by("test_schema", "returned its input 'x' itself. Return a copy, or declare it in the schema, as in (Tensor(a) x) -> Tensor(a). That is so "
+          "on the sample with another value of 'passes' (x: float64[5], passes: int).")  # fmt: skip
+def returns_its_argument_after_no_passes(wrong):
+    def kernel(x: Reals, passes: int = 3) -> Reals:
+        out = x if wrong else x.copy()
+        for _ in range(passes):
+            out = out * 0.5 + 0.1
+        return out
+
+    return define(kernel, lambda x, passes: np.empty_like(x)), (real(5), 3)
+
+
+@found_by("test_schema", "gives another output 0 where 'x' and 'y' are one array than where they are two with equal values. Compute it from the "
+          "values alone.")  # fmt: skip
+def takes_one_array_for_the_identity(wrong):
+    def kernel(x: Reals, y: Reals) -> Reals:
+        return np.eye(x.shape[1]) if wrong and x is y else x.T @ y
+
+    return define(kernel, lambda x, y: np.empty((x.shape[1], y.shape[1]))), (real(3, 4), real(3, 4))
+
+
+@found_by("test_schema", "gives another output 0 for the same values at another element: ")
+def takes_addresses_for_multiples_of_vectors(wrong):
+    def kernel(x: Reals) -> Reals:
+        x = np.require(x, np.float64, ["C", "A"])
+        start = x.ctypes.data & ~15 if wrong else x.ctypes.data
+        return np.array((ctypes.c_double * x.size).from_address(start)).reshape(x.shape) * 2.0 if x.size else x.copy()
+
+    return define(kernel, lambda x: np.empty(x.shape)), (real(8),)
+
+
+@found_by("test_schema", "ended the process with SIGSEGV on the sample with no array in 'xs' (xs: list[]). Refuse such arguments with an exception",
+          STATEFUL)  # fmt: skip
+def reads_the_first_of_no_arrays(wrong):
+    def kernel(xs: list[Reals]) -> Reals:
+        if not xs and wrong:
+            ctypes.string_at(0)
+        return np.sum(np.stack(xs), axis=0)
+
+    return define(kernel, lambda xs: np.empty(xs[0].shape)), ([real(4), real(4)],)
+
+
+@found_by("test_schema", "leaves 1 more thread running, and a process may have some thousands. Join them, or use one pool for all calls", STATEFUL)
+def leaves_a_thread_waiting(wrong):
+    def kernel(x: Reals) -> Reals:
+        done = threading.Event()
+        thread = threading.Thread(target=done.wait, daemon=True)
+        before = threading.stack_size(1 << 16)  # many fit into the memory that a check has
+        thread.start()
+        threading.stack_size(before)
+        if not wrong:
+            done.set()
+            thread.join()
+        return x + 1.0
+
+    return define(kernel, lambda x: np.empty_like(x)), (real(4),)
+
+
+if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallinfo2"):  # elsewhere nobody says what malloc() has given
+
+    @found_by("test_schema", "of malloc() for good. Free what C allocates on every way out of the call, and bound what keeps arrays.", STATEFUL)
+    def frees_no_workspace(wrong):
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+
+        def kernel(x: Reals) -> Reals:
+            work = libc.malloc(ctypes.c_size_t(8 * x.size + 8))
+            if not wrong:
+                libc.free(ctypes.c_void_p(work))
+            return -x
+
+        return define(kernel, lambda x: np.empty_like(x)), (real(8),)
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+@found_by("test_faketensor", "output 0 has strides (96, 32, 8) by the fake rule (")
+def says_one_of_two_orders_of_three_axes(wrong):
+    def rule(x):
+        return np.empty(x.shape, order="F" if x.flags.f_contiguous else "C") if wrong else np.empty_like(x)
+
+    return define(lambda x: x * 2.0, rule, schema="(Tensor x) -> Tensor"), (real(2, 3, 4),)
+
+
+@found_by("test_faketensor", "on the sample with another value of 'length' and with every length one more (x: float64[11], length: int, step: int)")
+def counts_windows_that_fit_the_sample(wrong):
+    def kernel(x: Reals, length: int, step: int) -> Reals:
+        return np.lib.stride_tricks.sliding_window_view(x, length)[::step].sum(-1)
+
+    def rule(x, length, step):
+        return np.empty(x.size // step - (length - 1) // step if wrong else (x.size - length) // step + 1)
+
+    return define(kernel, rule), (real(10), 4, 2)
+
+
+@found_by("test_faketensor", "output 0 has shape (1,) by the fake rule (")
+def takes_the_first_for_the_longer_where_sizes_stay(wrong):
+    def kernel(x: Reals, y: Reals, mode: Literal["full", "same"] = "full") -> Reals:
+        return np.convolve(x, y, mode)
+
+    def rule(x, y, mode):
+        return np.empty(x.size + y.size - 1 if mode == "full" else x.size if wrong else max(x.size, y.size))
+
+    return define(kernel, rule), (real(7), real(3))
+
+
 # -- tags --------------------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +302,31 @@ def keeps_a_table_of_its_first_width(wrong):
     return define(kernel, lambda x, width: np.empty(x.shape)), (real(5), 2.0)
 
 
+@found_by("test_schema", "gives another output 0 for the same arguments after a call with others: it keeps something from call to call.", STATEFUL)
+def keeps_results_by_their_sum(wrong):
+    known = {}
+
+    def kernel(x: Reals) -> Reals:
+        key = (x.shape, round(float(np.sum(x)), 6) if wrong else x.tobytes())
+        if len(known) > 50:
+            known.clear()
+        if key not in known:
+            known[key] = np.cumsum(x)
+        return known[key].copy()
+
+    return define(kernel, lambda x: np.empty(x.size)), (real(6),)
+
+
+@found_by("test_schema", "writes to its argument 'x' on the sample with nan and inf, and the schema does not say so.")
+def cuts_off_in_place_what_is_far_below(wrong):
+    def kernel(x: Reals) -> Reals:
+        out = x if wrong else x.copy()
+        out[out < -1e300] = -1e300
+        return np.maximum(out, -1e300)
+
+    return define(kernel, lambda x: np.empty_like(x)), (real(5),)
+
+
 # -- derivatives -------------------------------------------------------------------------------------------------------
 
 
@@ -242,3 +377,18 @@ def gives_each_of_a_list_the_weight_of_the_last(wrong):
     )  # fmt: skip
     op.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "kept", inputs))
     return op, ([tracked(real(3)), tracked(real(3))], tracked([0.5, 2.0]))
+
+
+@found_by("test_gradients", "is wrong on the sample with another value of 'ddof' (x: float64[5], ddof: int): ")
+def divides_by_the_length_whatever_is_taken_off(wrong):
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.count = inputs[0].size - (0 if wrong else inputs[1])
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2.0 * g * (x - np.mean(x)) / ctx.count, None
+
+    op = define(lambda x, ddof=0: np.var(x, ddof=ddof), lambda x, ddof: np.empty((), x.dtype), schema="(Tensor x, int ddof=0) -> Tensor")
+    op.register_autograd(backward, setup_context=setup)
+    return op, (tracked(real(5)),)

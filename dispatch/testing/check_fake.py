@@ -5,6 +5,7 @@ all other layouts, sizes and values that the kernel accepts.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -24,8 +25,10 @@ from .kernel_runs import quietly
 from .report import Findings
 from .validate import counted_strides
 from .variants import (
+    AT_ANOTHER,
     EMPTY,
     NARROW,
+    NONE,
     ONE_ELEMENT,
     layouts,
     lists,
@@ -38,7 +41,8 @@ from .variants import (
     values,
 )
 
-LAID = ("in Fortran order", "with reversed strides", "with steps")  # of the words of `layouts`
+LAID = ("in Fortran order", "with its axes in another order", "with reversed strides", "with steps")  # of `layouts`
+MOST_LENGTHS = 5  # of a choice: each length one more, and those of 1
 UNLIKELY = 1009  # a length that no sample has
 VALUES = (
     "with permuted values", "with zeros", "negated", "with tiny values", "with large values", "with nan and inf",
@@ -58,19 +62,25 @@ def check_shapes(case: Case, findings: Findings, options: Options) -> None:
         compare(case.with_args(args, f" on the sample {what}"), findings)
     for other in (*case.branches(options.fixed), *case.nones(options.fixed)):
         compare(other, findings)
+        lengths = sizes(other.args, other.places(options.fixed), only_longer=bool(other.integers))
+        for what, args in islice(lengths, MOST_LENGTHS):  # a choice may be wrong for some only
+            compare(other.with_args(args, f"{other.what} and {what}"), findings)
 
 
 def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield other arguments to try: a rule may be right for one shape or for some data only."""
     args, fixed, integers = case.args, case.places(options.fixed), case.integers
     # np.empty_like(x), the rule most write, keeps a foreign byte order that no kernel gives back
-    yield from ((what, made) for what, made in layouts(args) if what != "byte-swapped")
+    yield from ((what, made) for what, made in layouts(args) if what not in ("byte-swapped", AT_ANOTHER))
     others = sizes(args, fixed, only_longer=bool(integers))
     yield from ((what, made) for what, made in others if what != ONE_ELEMENT)  # another rank is another contract
     names = case.op.arguments.names
     yield from ((named(what, names), made) for what, made in values(args, fixed | integers))
-    yield from ((named(what, names), made) for what, made in numbers(args, names, options.fixed, special=True))
-    yield from lists(args, names, options.fixed)
+    for what, made in numbers(args, names, options.fixed, special=True):
+        yield named(what, names), made
+        for longer, other in islice(sizes(made, fixed, only_longer=True), 1):  # of a length by a step only some show the rule
+            yield f"{named(what, names)} and {longer}", other
+    yield from ((what, made) for what, made in lists(args, names, options.fixed) if not what.startswith(NONE))
     yield from single_precision(args)
     for place, made in mixed_precision(args):
         yield f"with {case.labels[place]} {MIXED}", made

@@ -8,9 +8,10 @@ More than 350 lines, since each fault is a few lines of code and a few of words.
 import os
 import re
 from collections.abc import Callable, Iterator
-from gc import collect
-from itertools import chain, islice, pairwise
+from gc import collect, disable, enable, isenabled
+from itertools import chain, combinations, islice, pairwise
 from pathlib import Path
+from threading import active_count
 from tracemalloc import get_traced_memory, is_tracing, start, stop
 from typing import Any
 from weakref import ref
@@ -24,7 +25,7 @@ from ..schema.tags import Tag
 from .cases import Case, Options, another, arrays_in, map_arrays, named_outputs
 from .child_process import PATIENCE, Elsewhere, has_fork
 from .closeness import difference
-from .guarded_memory import same_bytes
+from .guarded_memory import allocated_by_c, same_bytes
 from .hidden_state import Changes, Orders, Watched
 from .kernel_runs import Run, quietly, results, run, written_arrays
 from .report import Findings
@@ -34,6 +35,7 @@ from .variants import (
     EMPTY,
     FEWER,
     MORE,
+    NONE,
     ONE,
     double_precision,
     layouts,
@@ -59,8 +61,12 @@ SIZES = ("with every length one more", f"with length {ONE} ", EMPTY)
 MOST_KEPT = 16 * 1024  # bytes of a call that may stay: what counts calls, or writes them down, is small
 MOST_OF_INT32 = 1 << 15  # results below it do not come of products that were too large
 OPEN_FILES = Path("/dev/fd")  # has an entry for each, where there is one
+CACHED_BY_C = 12  # calls: malloc() keeps some blocks of a size for the next, and counts them as in use
+SMALLEST_OF_C = 512  # bytes: Python has memory of its own for smaller objects, and what a check traces keeps some too
+MOST_PAIRS = 3  # of arguments that are given as one array: each is two runs
 MOST_ELSEWHERE = 1 << 20  # bytes of arguments, beyond which no process is copied to call the kernel otherwise
 MOST_HELD = 150  # calls: more than functools.lru_cache keeps
+MOST_OF_POOL = 16  # more calls, each with one thread more: a pool starts one only where none of its own is idle
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
 
@@ -99,6 +105,7 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     if not random:
         if not any(fault[0] == "repeat" for fault in findings.faults):  # one cause is said once
             _layouts(case, findings, first, written, options)
+            _one_array(case, findings, written, options)
         if not findings.faults:
             _promises(case, findings, first, written, options)
             _precision(case, findings, first, written, options)
@@ -162,6 +169,8 @@ def _look(case: Case, findings: Findings, options: Options) -> tuple[list[bool],
     if isinstance(made.error, AliasError) and FEWER in case.what:  # a sum over one array is that array: the call raises
         findings.advise("one", f"{made.error} That is so{case.what} ({case.given()}).")
         return may, made
+    if isinstance(made.error, OutputError) and NONE in case.what:  # the sum over none is a number: the call raises
+        return may, made
     _undeclared_writes(case, findings, made, may)
     _overruns(case, findings, made)
     if made.error is None:
@@ -189,7 +198,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
         if what.startswith(SIZES):
             yield case.with_args(args, f" on the sample {what}")
     for what, args in lists(case.args, names, options.fixed):
-        if what.startswith((FEWER, MORE)):
+        if what.startswith((FEWER, MORE, NONE)):
             yield case.with_args(args, f" on the sample {what}")
 
 
@@ -357,17 +366,26 @@ def _objects(case: Case, findings: Findings, made: Run) -> None:
 
 def _kept_for_good(case: Case, findings: Findings, written: list[bool]) -> None:
     """Find what calls leave behind: memory, or their arguments."""
-    _growth(case, findings, written)
+    least = _growth(case, findings, written)
     if not findings.faults:
         _left_open(case, findings, written)
     if not findings.faults:
         _held(case, findings, written)
+    if not findings.faults and least < SMALLEST_OF_C and (lost := _lost_in_c(case, written)):
+        findings.fault(
+            "leaks",
+            f"each call of the {case.kernel} keeps {how_many(lost, 'byte')} of malloc() for good. Free what C allocates on "
+            "every way out of the call, and bound what keeps arrays.",
+        )
 
 
-def _growth(case: Case, findings: Findings, written: list[bool]) -> None:
-    """Find memory that each of several equal calls keeps. In the user's own process others may allocate meanwhile."""
+def _growth(case: Case, findings: Findings, written: list[bool]) -> int:
+    """Find memory that each of several equal calls keeps, and return how much of it Python knows.
+
+    In the user's own process others may allocate meanwhile.
+    """
     if case.say is None or is_tracing():
-        return
+        return SMALLEST_OF_C
     start()
     try:
         least = _kept(case, written, lambda: None)
@@ -382,17 +400,46 @@ def _growth(case: Case, findings: Findings, written: list[bool]) -> None:
             f"each call of the {case.kernel} keeps {least // 1024} KiB for good: it appends to something that outlives the "
             "call. Return what is to be kept, or bound it: functools.lru_cache(maxsize).",
         )
+    return least
+
+
+def _lost_in_c(case: Case, written: list[bool]) -> int:
+    """What each call leaves allocated by C, of several rounds of calls the least; 0 where that cannot be asked."""
+    lost, collects = 0, isenabled()
+    disable()  # what is collected meanwhile would be taken off
+    try:
+        for _ in range(2 + MOST_HELD // CACHED_BY_C):  # after the first only where that finds something
+            before = allocated_by_c()
+            for _ in range(CACHED_BY_C):
+                run(case, written, readonly=False)
+            if (grown := allocated_by_c() - before) <= 0:
+                return 0
+            lost = min(lost or grown, grown)
+    finally:
+        if collects:
+            enable()
+    return max(1, lost // CACHED_BY_C)
 
 
 def _left_open(case: Case, findings: Findings, written: list[bool]) -> None:
-    """Find files that each of several equal calls opens, and none closes. In the user's own process others may open some."""
+    """Find files that each of several equal calls opens, and none closes; and threads that each starts, and none ends.
+
+    In the user's own process others may open and start some.
+    """
     if case.say is None or not OPEN_FILES.is_dir():
         return
-    counts = []
+    counts, threads = [], []
     for _ in range(3):
         run(case, written, readonly=False)
         counts.append(len(os.listdir(OPEN_FILES)))
+        threads.append(active_count())
     findings.runs += len(counts)
+    if threads[0] < threads[1] < threads[2] and _threads_stay(case, written, threads[2]):
+        findings.fault(
+            "threads",
+            f"each call of the {case.kernel} leaves {how_many(threads[2] - threads[1], 'more thread')} running, and a process "
+            "may have some thousands. Join them, or use one pool for all calls: concurrent.futures.ThreadPoolExecutor.",
+        )
     if counts[0] < counts[1] < counts[2]:
         collect()
         if len(os.listdir(OPEN_FILES)) >= counts[2]:
@@ -401,6 +448,14 @@ def _left_open(case: Case, findings: Findings, written: list[bool]) -> None:
                 f"each call of the {case.kernel} leaves {counts[2] - counts[1]} more of the process's files open, of which "
                 "there may be some hundreds. Close them: `with open(...) as file`.",
             )
+
+
+def _threads_stay(case: Case, written: list[bool], count: int) -> bool:
+    """Whether each of many calls more leaves a thread: what a pool starts it keeps for the next."""
+    for _ in range(MOST_OF_POOL):
+        run(case, written, readonly=False)
+    collect()
+    return active_count() >= count + MOST_OF_POOL
 
 
 def _held(case: Case, findings: Findings, written: list[bool]) -> None:
@@ -566,6 +621,37 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], op
                     ("layout", name),
                     f"the {case.kernel} gives {another(name)} for the same values {what}: {_first_line(found)} "
                     "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first.",
+                )
+
+
+def _one_array(case: Case, findings: Findings, written: list[bool], options: Options) -> None:
+    """Check that one array for two arguments gives what two equal arrays do: a kernel may look whether they are one."""
+    arrays, kept = case.arrays, case.places(options.fixed)
+    pairs = [
+        (i, k)
+        for i, k in combinations([i for i, may in enumerate(written) if not may and i not in kept], 2)
+        if arrays[i].shape == arrays[k].shape and arrays[i].dtype == arrays[k].dtype and arrays[i].size
+    ]
+    for i, k in pairs[:MOST_PAIRS]:
+        x = arrays[i].copy(order="K")
+        found = []
+        for other in (x.copy(order="K"), x):
+            given = [x if n == i else other if n == k else a.copy(order="K") for n, a in enumerate(arrays)]
+            try:
+                with quietly():
+                    outputs = case.call(case.with_arrays(given))
+            except Exception:  # it refuses them
+                break
+            found.append(named_outputs(outputs))
+        findings.runs += 2
+        if len(found) < 2:
+            continue
+        for (name, expected), (_, got) in zip(*found, strict=False):
+            if difference(got, expected, rtol=options.rtol, atol=options.atol):
+                findings.fault(
+                    ("one array", name),
+                    f"the {case.kernel} gives {another(name)} where {case.labels[i]} and {case.labels[k]} are one array than "
+                    "where they are two with equal values. Compute it from the values alone.",
                 )
 
 

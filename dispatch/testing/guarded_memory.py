@@ -1,5 +1,8 @@
-"""Copies of arrays that detect writes, and a test whether two arrays share memory."""
+"""Copies of arrays that detect writes, and what C has allocated."""
 
+import ctypes
+import sys
+from functools import cache
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
 from typing import Any
@@ -112,6 +115,31 @@ def _own_bytes(array: Array, buffer: Array, start: int) -> Array:
     view: Array = np.ndarray((*array.shape, array.itemsize), np.bool_, inside, start, (*array.strides, 1))
     view[...] = True
     return inside
+
+
+class _Counts(ctypes.Structure):
+    """What `mallinfo2` of the GNU C library returns."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    )
+
+
+@cache
+def _mallinfo() -> Any:
+    found = getattr(ctypes.CDLL(None), "mallinfo2", None) if sys.platform == "linux" else None
+    if found is not None:
+        found.restype = _Counts
+    return found
+
+
+def allocated_by_c() -> int:
+    """Return how many bytes of malloc() are in use; 0 in every call where the C library does not say."""
+    if (ask := _mallinfo()) is None:
+        return 0
+    counts = ask()
+    return int(counts.uordblks + counts.hblkhd)
 
 
 def same_bytes(a: Array, b: Array) -> bool:

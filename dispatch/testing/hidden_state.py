@@ -20,7 +20,7 @@ from .cases import Case, Options, another
 from .closeness import difference
 from .kernel_runs import results, run
 from .report import Findings
-from .variants import flags, halved, last_changed, numbers, others, sizes
+from .variants import flags, halved, last_changed, numbers, others, reordered, sizes
 
 GENERATORS: tuple[tuple[str, Any], ...] = (
     ("NumPy's global generator", lambda: np.random.mtrand),
@@ -203,8 +203,8 @@ class Orders:
         for other in islice(_of_other_numbers(case, options), MOST_OF_NUMBERS):  # by which results have to be kept too
             now, then = [halved(x.args, x.places(options.fixed) | x.integers) for x in (case, other)]
             add(now, then)
-        # a kernel may keep results by less than all elements, and refuse values that are in another order
-        for change in (others, last_changed, halved):
+        # a kernel may keep results by less than all elements, by their sum say, and refuse values that are in another order
+        for change in (reordered, last_changed, halved):
             add(case.args, change(case.args, kept | integers))
 
     def calls(self) -> Iterator[list[tuple[str, Any]]]:

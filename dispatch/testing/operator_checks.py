@@ -64,10 +64,10 @@ def opcheck(
 
     - `test_schema`: the kernel writes only where the schema says, for a moment too, and not beside an array in memory; its
       outputs share no memory with arguments or each other; its results are the same in a second call, after other calls, for
-      every layout of the arguments, with an input as its out argument, and whatever is in memory that nobody has written. They
-      stay as they are, and hold what `Tag.pointwise` and `Tag.metadata` promise. It keeps no memory, no arguments and no open
-      files of all calls, and leaves the process as it was. Long arrays, and those that lie in pages nobody may write to, are
-      for a copy of the child process.
+      every layout of the arguments, with one array for two arguments, with an input as its out argument, and whatever is in
+      memory that nobody has written. They stay as they are, and hold what `Tag.pointwise` and `Tag.metadata` promise. It keeps
+      no memory, of Python's or of C's, no arguments, no open files and no threads of all calls, and leaves the process as it
+      was. Long arrays, and those that lie in pages nobody may write to, are for a copy of the child process.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
       for other layouts, sizes, numbers of arrays and precisions that the kernel accepts.

@@ -23,7 +23,9 @@ Variants = Iterator[tuple[str, Arguments]]
 
 ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
-MORE, FEWER = "with one array more", "with one array less"
+MORE, FEWER, NONE = "with one array more", "with one array less", "with no array"
+AT_ANOTHER = "at another element"
+VECTOR = 64  # bytes that processors take at once, from addresses that these divide
 NARROW = "in single precision"
 WIDE = "in double precision"
 COMPLEX = "as complex numbers"
@@ -32,14 +34,17 @@ ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1,
 LONG = 1031  # one that is beyond the buffers which kernels keep for short arrays
 AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 # of which 0 is one: of a step or a tolerance it is none, and a loop by it would not end
-AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power)\d*")
+AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power)\d*"
+                    r"|(\w+_)?(n|order|degree|times|repeats|rounds|passes|sweeps|steps|iters|iterations)")
+# of which 0 has a short way, and the next number is as good; of an offset or a stride it may lie outside
+CHOICE = re.compile(r"(\w+_)?(ddof|correction|order|ord|degree|deriv|derivative|norm|mode|lower|unit|p)")
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 MOST_OF_LONG = 1 << 13  # and of all arrays of one call, where the kernel is called with each
 
 
 @holding("args")
 def layouts(args: Arguments) -> Variants:
-    """Yield the same values in other layouts: Fortran order, reversed, stepped, in rows, read-only, byte-swapped, unaligned.
+    """Yield the same values in other layouts: of memory that is laid out, read-only, byte-swapped or aligned otherwise.
 
     Parameters
     ----------
@@ -55,15 +60,19 @@ def layouts(args: Arguments) -> Variants:
     --------
     >>> [what for what, _ in layouts((np.ones((2, 3)), 2.0))]
     ['in Fortran order', 'with reversed strides', 'with steps', 'as part of longer rows', 'read-only',
-     'byte-swapped', 'unaligned']
+     'at another element', 'byte-swapped', 'unaligned']
     >>> [x.strides for _, (x,) in layouts((np.ones(4, np.float32),))]
-    [(-4,), (8,), (4,), (4,), (4,)]
+    [(-4,), (8,), (4,), (4,), (4,), (4,)]
+    >>> [x.strides for what, (x,) in layouts((np.ones((2, 3, 4)),)) if "axes" in what]
+    [(96, 8, 24)]
     """
     arrays = arrays_in(args)
     if any(x.ndim > 1 and not x.flags.f_contiguous for x in arrays):
         yield "in Fortran order", _each(lambda x: x.copy(order="F"), args)
     elif any(x.ndim > 1 and not x.flags.c_contiguous for x in arrays):
         yield "in C order", _each(lambda x: x.copy(order="C"), args)
+    if any(x.ndim > 2 for x in arrays):
+        yield "with its axes in another order", _each(_turned, args)
     if any(x.ndim for x in arrays):
         yield "with reversed strides", _each(_reversed, args)
         steps = count(2)  # others for each array: a kernel may take one's for another's
@@ -72,6 +81,8 @@ def layouts(args: Arguments) -> Variants:
         yield "as part of longer rows", _each(_in_longer_rows, args)
     if any(x.flags.writeable for x in arrays):
         yield "read-only", _each(_read_only, args)
+    if any(_can_move(x) for x in arrays):
+        yield AT_ANOTHER, _each(_at_another_element, args)
     if any(x.dtype.isnative and x.dtype.newbyteorder() != x.dtype for x in arrays):
         yield "byte-swapped", _each(lambda x: x.astype(x.dtype.newbyteorder()), args)
     if any(x.flags.aligned and x.itemsize > 1 and not x.dtype.hasobject for x in arrays):
@@ -151,6 +162,11 @@ def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     return _each(other, args, kept)
 
 
+def reordered(args: Arguments, kept: Collection[int] = ()) -> Arguments:
+    """Return the arguments with the values in another order in the arrays but those `kept`: sums stay."""
+    return _each(permuted, args, kept)
+
+
 def halved(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     """Return the arguments with half of each float in the arrays but those `kept`: what is in order stays so."""
     return _each(_on_floats(lambda x: x * x.dtype.type(0.5)), args, kept)
@@ -171,8 +187,8 @@ def last_changed(args: Arguments, kept: Collection[int] = ()) -> Arguments:
 def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (), *, special: bool = False) -> Variants:
     """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 
-    The axis is the last too, counted from the end. Beside arrays of integers there is one more for an int, and never less: it
-    may be the length that they point into.
+    The axis is the last too, counted from the end. An int of 0 or 1 is one more where it is an order or a choice by its name.
+    Beside arrays of integers there is one more for an int, and never less: it may be the length that they point into.
 
     Parameters
     ----------
@@ -199,6 +215,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
     [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
     >>> [args[1] for _, args in numbers((np.array([0, 2]), 5), ["indices", "count"], special=True)]
     [6]
+    >>> [args[1:] for _, args in numbers((np.ones(3), 0, 1), ["x", "ddof", "stride"])]
+    [(1, 1)]
     """
     indices = any(x.dtype.kind in "iu" for x in arrays_in(args))
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
@@ -209,6 +227,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
             others = [type(x)(0.7 * x)]  # no simple share: products with lengths are no integers
         elif (x is None or type(x) is int) and AXIS.fullmatch(name):
             others = [int(x == 0), -1]
+        elif type(x) is int and x in (0, 1) and CHOICE.fullmatch(name):
+            others = [x + 1]
         elif type(x) is int and x > 1:  # a step of 0 would not end
             others = [x + 1 if indices else x - 1]
         if special and isinstance(x, np.dtype):
@@ -515,7 +535,7 @@ def other_kinds(args: Arguments) -> Variants:
 
 
 def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, same_length: bool = False) -> Variants:
-    """Yield lists of arrays with one more, with one less, and with an axis of the first or of the last one longer.
+    """Yield lists of arrays with one more, with one less, with none, and with an axis of the first or of the last one longer.
 
     Parameters
     ----------
@@ -536,7 +556,7 @@ def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, 
     Examples
     --------
     >>> [[x.shape for x in xs] for _, (xs,) in lists(([np.ones(3), np.ones(3)],), ["xs"])]
-    [[(3,), (3,), (3,)], [(3,)], [(4,), (3,)], [(3,), (4,)]]
+    [[(3,), (3,), (3,)], [(3,)], [], [(4,), (3,)], [(3,), (4,)]]
     """
     for i, (name, xs) in enumerate(zip(names, args, strict=True)):
         if name in kept or type(xs) not in (list, tuple) or not xs or not all(map(is_array, xs)):
@@ -549,6 +569,7 @@ def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, 
             yield f"{MORE} in '{name}'", put([*xs, xs[-1].copy()])
             if len(xs) > 1:
                 yield f"{FEWER} in '{name}'", put(xs[:-1])
+            yield f"{NONE} in '{name}'", put([])
         if len(xs) > 1:
             for axis in range(xs[0].ndim):
                 yield f"with a longer axis {axis} of the first array in '{name}'", put([_grown(xs[0], axis), *xs[1:]])
@@ -588,7 +609,8 @@ def _on_floats(f: Callable[[Array], Any]) -> Callable[[Array], Array]:
 def _with_nan(x: Array) -> Array:
     made = x.copy()
     made.flat[::3] = np.nan
-    made.flat[1::3] = np.inf
+    made.flat[1::6] = np.inf
+    made.flat[4::6] = -np.inf
     return made
 
 
@@ -614,6 +636,26 @@ def _in_longer_rows(x: Array) -> Array:
 def _read_only(x: Array) -> Array:
     made = x.copy(order="K")
     made.flags.writeable = False
+    return made
+
+
+def _turned(x: Array) -> Array:
+    """Return a copy whose last two axes lie in memory the other way round: of more than two in neither C nor Fortran order."""
+    return x.swapaxes(-1, -2).copy(order="C").swapaxes(-1, -2) if x.ndim > 2 else x.copy(order="K")
+
+
+def _can_move(x: Array) -> bool:
+    return not x.dtype.hasobject and x.size > 0 and x.flags.c_contiguous and x.flags.aligned and x.dtype.alignment < VECTOR
+
+
+def _at_another_element(x: Array) -> Array:
+    """Return a copy as a slice of a longer array is: aligned for its elements, and not for vectors of these."""
+    if not _can_move(x):
+        return x.copy(order="K")
+    memory = np.empty(x.nbytes + 2 * VECTOR, np.uint8)
+    start = -int(memory.__array_interface__["data"][0]) % VECTOR + x.dtype.alignment
+    made: Array = np.ndarray(x.shape, x.dtype, memory, start)
+    made[...] = x
     return made
 
 

@@ -4,6 +4,7 @@ import ctypes
 import functools
 import os
 import re
+from collections import deque
 from typing import Annotated
 
 import numpy as np
@@ -501,6 +502,17 @@ def test_what_keeps_the_arguments_of_all_calls_is_told_from_what_keeps_the_last(
     assert "keeps an argument of every call: it appends arrays to something that outlives the call, or finds results by " in said
     assert said.endswith("Keep a bounded number of copies, for the caller may write to an array.")
     opcheck(define(one), (small,), test_utils="test_schema")
+
+
+@pytest.mark.parametrize("most", [1, 40, 128])
+def test_what_keeps_the_arrays_of_the_last_calls_loses_no_memory(most):
+    kept = deque(maxlen=most)
+
+    def means(x):
+        kept.append(np.full(80, np.mean(x)))
+        return x - kept[-1][0]
+
+    opcheck(define(means), (np.ones(2),), test_utils="test_schema")
 
 
 class Remote:
