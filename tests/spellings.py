@@ -175,6 +175,9 @@ SPELLINGS |= {
     "np.polyfit": (lambda x, b: np.polyfit(b[0], x[0], 0) * 0, lambda x, b: o.multiply(o.reshape(o.mean(x[0]), 1), 0)),
     "np.polynomial.polynomial.polyval2d": (lambda x, b: np.polynomial.polynomial.polyval2d(x, x, b[:1, :1]), lambda x, b: o.multiply(o.ones_like(x), b[0, 0])),
     "np.polynomial.polynomial.polygrid2d": (lambda x, b: np.polynomial.polynomial.polygrid2d(x[0], b[0], b[:1, :1]), lambda x, b: o.multiply(o.ones_like(o.outer(x[0], b[0])), b[0, 0])),
+    **({
+        "np.polynomial.polynomial.polyvalnd": (lambda x, b: np.polynomial.polynomial.polyvalnd((x,), b[0, :1]), lambda x, b: o.multiply(o.ones_like(x), b[0, 0])),
+    } if hasattr(np.polynomial.polynomial, "polyvalnd") else {}),
     **{
         f"np.lib.scimath.{name}": (lambda x, b, name=name: getattr(np.emath, name)(x + 2j), lambda x, b, name=name: getattr(o, name)(o.add(x, 2j)))
         for name in ("sqrt", "log", "log2", "log10", "arccos", "arcsin", "arctanh")
