@@ -18,6 +18,7 @@ cdef struct Plain:
     Arguments arguments
     size_t positions                        # how many go by position, as a callee is told
     bint builds                             # whether some are FLAT
+    bint of_numbers                         # whether Python's operator stands for a ufunc, whatever the layouts
     bint subscripts                         # whether it is `x[i]` of an index that is known
     PyObject **dtypes                       # of each argument from a slot, an array's; NULL for others
 

@@ -321,7 +321,7 @@ cdef class Program:
         self.take_arguments(&made.arguments, args, True)
         made.function, made.names = <PyObject *>function, <PyObject *>names if names else NULL
         made.dtypes = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
-        made.kernel, made.builds = <PyObject *>kernel, False
+        made.kernel, made.builds, made.of_numbers = <PyObject *>kernel, False, type(kernel) is UFUNC is not type(function)
         made.positions = (len(args) - len(names)) | ARGUMENTS_OFFSET
         made.subscripts = (function is getitem and len(args) == 2 and made.arguments.sources[0] >= 0
                            and made.arguments.sources[1] == STATIC)
@@ -412,7 +412,7 @@ cdef class Program:
             if call.op == NULL:
                 result = item_of(call, slots)
             else:                           # a mode may have been turned on by a call, and wants to see the next
-                plainly = planned and thread.rank == 0
+                plainly = (planned or call.plain.of_numbers) and thread.rank == 0
                 result = subscripted(call, slots) if plainly and call.plain.subscripts else NULL
                 if result == NULL:
                     result = one_call(call, slots, plainly)
@@ -547,7 +547,8 @@ cdef PyObject *called(Call *call, PyObject **slots, PyObject **full, bint planne
             if call.plain.builds:
                 held = put(&call.plain.arguments, slots, full)
             result = vectorcall(call.plain.function, <PyObject *const *>full, call.plain.positions, call.plain.names)
-            if result != NULL or not PyErr_ExceptionMatches(Exception):
+            if result != NULL or not PyErr_ExceptionMatches(Exception) or (    # no ufunc raises what NumPy's integers do
+                    call.plain.of_numbers and PyErr_ExceptionMatches((FloatingPointError, Warning))):
                 return result
             PyErr_Clear()                   # the operator raises its own
     held = put(&call.own, slots, full)

@@ -16,14 +16,17 @@ from .metadata import Metadata
 from .node import Node
 from .operator_facts import PLAIN_RULES, Rule, kernel_of
 
-# What Python calls for numbers of NumPy's, in a fifth of the time of the ufunc, to the same bits.
+# What Python calls for numbers of NumPy's, in a fifth of the time of the ufunc, to the same bits; and of integers that overflow
+# NumPy warns here alone, or raises.
 INFIX: dict[Any, Callable[..., Any]] = {
     np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.divide: operator.truediv,
     np.negative: operator.neg, np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt,
-    np.greater_equal: operator.ge,
+    np.greater_equal: operator.ge, np.absolute: operator.abs,
 }  # fmt: skip
 NUMBERS = frozenset((float, int, bool, np.float32, np.float64))
 FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+INTEGERS = frozenset(map(np.dtype, "bBhHiIlLqQ"))
+WHOLE = frozenset((int, bool, *[dtype.type for dtype in INTEGERS]))
 
 
 class PlainCall(NamedTuple):
@@ -61,12 +64,16 @@ class PlainCalls:
 
 
 def _is_of_numbers(node: Node) -> bool:
-    """Whether a call is of floating-point numbers, and one of them is NumPy's: an input may be a float of Python's."""
+    """Whether a call is of integers, or of floats of which one is NumPy's: an input may be Python's."""
     values = [x.value for x in node.args if type(x) is Node]
-    if not all(type(x) is Metadata and not x.shape and x.dtype in FLOATS and x.device == "cpu" for x in values):
+    if not all(type(x) is Metadata and not x.shape and x.device == "cpu" for x in values):
         return False
-    given = [x for x in node.args if type(x) is not Node]
-    return all(type(x) in NUMBERS for x in given) and any(x.kind != "placeholder" for x in node.args if type(x) is Node)
+    given = {type(x) for x in node.args if type(x) is not Node}
+    if all(x.dtype in INTEGERS for x in values):
+        return given <= WHOLE
+    if not (given <= NUMBERS and all(x.dtype in FLOATS for x in values)):
+        return False
+    return any(x.kind != "placeholder" for x in node.args if type(x) is Node)
 
 
 def plain_call(node: Node) -> tuple[Any, Callable[..., Any], tuple[Any, ...], tuple[str, ...]] | None:

@@ -1,12 +1,13 @@
 """What programs call in place of an operator: only of plain arrays, and only while the operator has the kernel it stands for."""
 
 import operator
+import warnings
 
 import numpy as np
 import pytest
 
 import dispatch
-from dispatch import make_fx, ops
+from dispatch import compile, make_fx, ops  # noqa: A004
 from dispatch.compiler import program
 from dispatch.errors import FakeTensorError
 from dispatch.graph import PlainCall, register_plain_call
@@ -143,6 +144,43 @@ def test_what_python_calls_for_numbers_gives_the_bits_of_the_ufunc(ufunc):
             assert (type(found), found.tobytes()) == (type(expected), expected.tobytes()), args
 
 
+def outcome(f, *args):
+    try:
+        found = f(*args)
+    except Exception as error:
+        return type(error)
+    return isinstance(found, np.generic), found.dtype, found.tobytes()  # C has two names for one integer of eight bytes
+
+
+@pytest.mark.parametrize("ufunc", INFIX)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_python_calls_for_integers_gives_the_bits_of_the_ufunc(ufunc):
+    numbers = [np.dtype(c).type(x) for c in "bBhHiIlLqQ" for x in (np.iinfo(c).min, np.iinfo(c).max, 0, 1, 3)]
+    others = [*numbers, 0, -1, True, False, 127, 128, 300, 2**40, 2**63, 2**70, *map(np.array, numbers[::7])]
+    for number in numbers:
+        for args in [(number,)] if ufunc.nin == 1 else [pair for x in others for pair in ((number, x), (x, number))]:
+            assert outcome(INFIX[ufunc], *args) == outcome(ufunc, *args), args
+
+
+@pytest.mark.parametrize("f", [lambda k: k + k, lambda k: k - (-k), lambda k: k * k, lambda k: np.int8(-29) - k, lambda k: -(k * np.int8(-1) - np.int8(28)), abs])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_integers_that_overflow_are_told_of_as_numpys_numbers_tell_it(f, dynamic):
+    def g(x, k):
+        return x * f(k)
+
+    run, x, largest = compile(g, dynamic=dynamic, fullgraph=True), np.ones(3, np.int8), np.int8(-128 if f is abs else 100)
+    for k in (np.int8(1), np.int8(2)):
+        assert np.array_equal(run(x, k), g(x, k))
+    for act in (lambda: np.errstate(over="raise"), lambda: warnings.catch_warnings(action="error")):
+        for function in (g, run):
+            with act(), pytest.raises((FloatingPointError, RuntimeWarning), match="overflow encountered in scalar"):
+                function(x, largest)
+    with pytest.warns(RuntimeWarning, match="overflow encountered in scalar"):
+        found = run(x, largest)
+    with np.errstate(over="ignore"):
+        assert np.array_equal(found, g(x, largest))
+
+
 def test_numbers_alone_are_computed_by_python_where_one_is_surely_numpys():
     def f(x, y, k):
         s = np.sum(x)
@@ -152,6 +190,6 @@ def test_numbers_alone_are_computed_by_python_where_one_is_surely_numpys():
     called = {node.name: found[1] for node in graph.nodes if node.kind == "call" and (found := plain_call(node)) is not None}
     by_python = {"multiply_1": operator.mul, "subtract": operator.sub, "negative": operator.neg, "greater": operator.gt}
     assert {name: called[name] for name in by_python} == by_python
-    assert [called[name] for name in ("multiply", "multiply_2", "greater_1", "add")] == [np.multiply, np.multiply, np.greater, np.add]
+    assert [called[name] for name in ("multiply", "multiply_2", "greater_1", "add")] == [np.multiply, np.multiply, np.greater, operator.add]
     for found, expected in zip(program(graph)(np.arange(3.0), np.array(2.0), 0.5), f(np.arange(3.0), np.array(2.0), 0.5), strict=True):
         assert (type(found), found.tobytes()) == (type(expected), expected.tobytes())
