@@ -350,7 +350,8 @@ def check_word(value: object, name: str, known: Iterable[str], error: type[Dispa
 
 def __getattr__(name: str) -> NoReturn:
     known = [word for word, value in globals().items() if isinstance(value, type) and issubclass(value, DispatchError)]
-    advice = "" if name.startswith("_") else did_you_mean(name, known)
+    listed = " dir(dispatch.errors) lists what it has; `except DispatchError` takes every one."
+    advice = "" if name.startswith("_") else did_you_mean(name, known) or listed
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{advice}", name=name)
 
 

@@ -409,7 +409,10 @@ class Copies:
 
         def missing(name: str) -> Any:
             if name in d or ("__getattr__" in d and (not listed or hasattr(x, name))):
-                raise TracingError(f"it uses {x.__name__}.{name}, whose result depends on more than its arguments.")
+                raise TracingError(
+                    f"it uses {x.__name__}.{name}, whose result depends on more than its arguments. Call it before, and pass "
+                    "what it returns as an argument; to draw in the function, pass a Generator, np.random.default_rng(seed)."
+                )
             self.reached.note_absent(x, name)
             raise AttributeError(f"module {x.__name__!r} has no attribute {name!r}")
 

@@ -65,7 +65,10 @@ class ExportedProgram(Fields):
 
     __slots__ = ("_run", "graph", "parameters", "versions")
 
-    _elsewhere: ClassVar[dict[str, str]] = {"code": "program.graph.code", "module": "program(x)", "run": "program(x)"}
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "call": "program(x)", "code": "program.graph.code", "graph_module": "program.graph",
+        "mlir_module": "print(program.graph)", "module": "program(x)", "run": "program(x)", "serialize": "program.save(file)",
+    }  # fmt: skip
     _no_block = "a call, program(x)"
 
     @clear

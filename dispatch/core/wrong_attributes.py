@@ -16,7 +16,8 @@ _MOST_SHOWN = 12
 # What others find where the namespaces of operators are, and what to write.
 NAMESPACES_ELSEWHERE = {
     "aten": "ops.np", "load_library": "import module, which defines operators as it is imported", "numpy": "ops.np",
-    "prims": "ops.np", "scipy": "ops.scipy_special",
+    "register": 'dispatch.custom_op("mylib::f", mutates_args=()) above the function', "prims": "ops.np",
+    "scipy": "ops.scipy_special",
 }  # fmt: skip
 
 

@@ -214,7 +214,7 @@ def clear(
                 refusal = refusal or unsuited(function, args, keywords)
                 if refusal is None:
                     if calls is not None:
-                        note_containers(function.__name__, error, inspect.signature(function).bind(*args, **keywords).arguments)
+                        note_containers(function.__name__, error, _named(function, calls, args, keywords))
                     raise
             else:
                 refusal = unfit(function, args, keywords)
@@ -286,10 +286,13 @@ def note_containers(who: str, raised: BaseException | None, given: Mapping[str, 
     note_words(raised)
     for name, x in given.items():
         kind = type(x).__name__
-        if type(x) in (list, tuple) and any(word in str(raised) for word in (f"'{kind}'", f"a {kind} of length", "sequence")):
+        if type(x) in (list, tuple) and any(
+            word in str(raised) for word in (f"'{kind}'", f"a {kind} of length", "sequence", f"to {kind}")
+        ):
             said = f"{who}: {name} is a {kind} of {len(x)}, and the function gets a {kind}, with a value for each item."
-            if name.startswith("argument") and x and all(hasattr(item, "shape") for item in x):
+            if name.startswith(("argument", "operand")) and x and all(hasattr(item, "shape") for item in x):
                 call = f"{who}(f, *x)" if who == "eval_shape" else f"{who}(f)(*x)"
+                call = f"{who}(pred, true, false, *x)" if name.startswith("operand") else call
                 raised.add_note(f"{said} For arguments of the function give them one by one, {call}.")
                 continue
             one = "np.empty(x)" if who == "eval_shape" else "np.asarray(x)" if len(x) != 1 else "the item alone"
@@ -362,10 +365,25 @@ def _uncallable(
             said = f"{function.__name__}: {name} is called as {how}, and the function given takes ({takes})."
             if words[0].startswith("*"):
                 word = "operand was" if count == 1 else "operands were"
+                only = given[words[0][1:]][0] if count == 1 else None
+                if isinstance(only, (tuple, list)) and not does_not_take(given[name], tuple(only), {}):
+                    items = f"{kind_of(only)} of {len(only)}: give its items one by one, *x"
+                    return ArgumentError(f"{said} 1 operand was given, {items}.")
                 return ArgumentError(f"{said} {count} {word} given: give one for each parameter.")
             one = " Take the carry as one, and take a tuple apart inside: a, b = carry." if words == ["carry"] else ""
             return ArgumentError(said + (one or f" Take ({', '.join(words)})."))
     return None
+
+
+def _named(
+    function: Callable[..., Any], calls: Mapping[str, str], args: tuple[Any, ...], keywords: dict[str, Any]
+) -> dict[str, Any]:
+    """What was given, by the parameters' names; of those that are handed on one by one, by `name i`."""
+    given = inspect.signature(function).bind(*args, **keywords).arguments
+    for how in calls.values():
+        word = how.partition("(*")[2].rstrip(")")
+        given |= {f"{word.removesuffix('s')} {i}": x for i, x in enumerate(given.pop(word, ()))}
+    return given
 
 
 def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> ArgumentError:

@@ -103,7 +103,10 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     bound = dict(zip(names, args, strict=False))
     for name, value in keywords.items():
         if name not in names:
-            return ArgumentError(f"{call} has no argument {name!r}.{did_you_mean(name, names)}", operator=operator)
+            near = did_you_mean(name, names)
+            if name == "out" and len(definition.schema.returns) == 1:
+                near = near or f" Write out[...] = {definition.schema.name}({', '.join(names)})."
+            return ArgumentError(f"{call} has no argument {name!r}.{near}", operator=operator)
         if names.index(name) < arguments.positional_only:
             return ArgumentError(f"{call}: {name!r} is given by position only, and was given by keyword.", operator=operator)
         if name in bound:

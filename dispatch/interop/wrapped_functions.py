@@ -8,6 +8,8 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core import DispatchKey, OpOverload
 from ..core.pytree import mapped
 from ..core.source import where
@@ -55,6 +57,11 @@ def wrapped(fn: Callable[..., Any], name: str | None, schema: str | None, framew
         raise DefinitionError(
             f"wrap takes a {framework.word} function, and was given {kind_of(fn)}. Write wrap(f), "
             "or wrap(f, 'mylib::f') with a name."
+        )
+    if isinstance(fn, np.ufunc) or getattr(fn, "__module__", None) in ("numpy", "numpy.linalg", "numpy.fft"):
+        raise DefinitionError(
+            f"wrap takes a {framework.word} function, and {word_of(fn)} is NumPy's, which takes arrays as it is. "
+            "Call it, or make an operator of a function that does: custom_op('mylib::f', f, mutates_args=())."
         )
     text = schema if schema is not None else _schema_of(fn, framework)
     if name is None:

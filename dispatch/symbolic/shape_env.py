@@ -51,7 +51,9 @@ class ShapeEnv(Fields, metaclass=Made):
     """
 
     _fields = ("answers", "checks", "expressions", "facts", "guards", "symbols")  # two of them by cached_property
-    _elsewhere: ClassVar[dict[str, str]] = {"create_symbol": "env.new_size(3)"}
+    _elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("create_symbol", "create_symint", "create_symintnode"), "env.new_size(3)"
+    )
     _no_block = "`with FakeTensorMode(shape_env=env):`"
     made_by = "ShapeEnv(), and env.new_size(3) for a size"
 

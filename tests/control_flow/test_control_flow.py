@@ -259,6 +259,20 @@ def test_what_does_not_fit_is_refused_by_name(what):
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((X,), "a tuple of 1, and the function gets a tuple,|For arguments of the function give them one by one, cond(pred, true, false, *x)."),
+        ([1.0, 2.0], "a list of 2, and the function gets a list,|For one array give np.asarray(x)."),
+    ],
+    ids=["arrays", "numbers"],
+)
+def test_a_container_that_a_branch_takes_for_an_array_is_named_in_a_note(given, said):
+    with pytest.raises(TypeError) as caught:
+        dispatch.cond(True, lambda a, b: b + 1.0, lambda a, b: b, X, given)
+    assert caught.value.__notes__ == ["cond: operand 1 is " + said.replace("|", " with a value for each item. ")]
+
+
 def test_writes_of_a_body_are_refused():
     def f(c, x):
         c += x
