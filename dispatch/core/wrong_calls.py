@@ -46,6 +46,7 @@ NO_PARAMETERS = {
     "chunk_size": "The directions go in one batch; jacrev takes chunk_size=.",
     "create_graph": "What comes back can be differentiated as it is: grad(grad(f)).",
     "device": "An array has the device that it was made on: give an array of that device.",
+    **dict.fromkeys(("nopython", "parallel", "nogil", "fastmath"), "Numba compiles the kernel: give it to numba.njit."),
     "donate_argnums": "An array that is given stays the caller's: leave it out.",
     "has_aux": "Return the number alone.",
     "holomorphic": "Complex numbers are taken as they are: leave it out.",
@@ -83,6 +84,7 @@ OPERATOR_ELSEWHERE = {
     "forward": "{0}(...)", "grad": "dispatch.grad(lambda x: {0}(x).sum())", "impl": "{0}.register_kernel('cpu', kernel)",
     "impl_abstract": "{0}.register_fake(rule)", "jvp": "dispatch.jvp({0}, primals, tangents)", "vjp": "dispatch.vjp({0}, x)",
     "vmap": "dispatch.vmap({0})", "cpu": "{0}.register_kernel('cpu', kernel)", "cuda": "{0}.register_kernel('cuda', kernel)",
+    "opcheck": "dispatch.testing.opcheck({0}, args)", "register_torch_dispatch": "{0}.register_dispatch(cls, rule)",
     "backward": "{0}.register_autograd(backward), and y.backward() of a result",
 }  # fmt: skip
 

@@ -89,6 +89,8 @@ class Body(Attributes):
 
     def call(self, op: OpOverload, args: tuple[Any, ...], value: Any, source: Line | None = None) -> Node:
         """Add a call of an operator and return its node. `args` are all its arguments, in schema order."""
+        if not isinstance(op, OpOverload):
+            raise GraphError(f"call adds a call of an operator, dispatch.ops.np.sin say, and was given {kind_of(op)}.")
         return self.add("call", op.schema.name, op, args, value, source)
 
     def item(self, node: Node, number: int, value: Any) -> Node:

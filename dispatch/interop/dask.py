@@ -23,6 +23,7 @@ from ..core import DispatchKey, OpOverload, Registration, add_fallback, set_divi
 from ..core.lazy import names_of
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
+from ..core.wrong_calls import clear
 from ..dispatcher.array_types import register_array_type
 from ..dispatcher.layer import Kernel, kernels
 from ..errors import ArgumentError, NoKernelError, NoRuleError, OutputError, UnsupportedError
@@ -48,6 +49,7 @@ class LoopAxis(str):
     __slots__ = ()
 
 
+@clear
 def register() -> None:
     """Make Dask's arrays a device; the package does so itself when it meets the first one."""
     register_array_type(da.Array, device="dask", beside_numpy=True)

@@ -79,7 +79,9 @@ def vectorize(
     if f is None:
         return lambda f: vectorize(f, signature=signature, excluded=excluded, otypes=otypes)
     if not callable(f):
-        raise DefinitionError(f"vectorize takes a function, and was given {kind_of(f)}.")
+        raise DefinitionError(
+            f"vectorize takes a function first, and was given {kind_of(f)}. Write vectorize(f, signature='(n)->()')."
+        )
     given = None if signature is None else Signature.parse(signature)
     apart, dtypes = _apart(excluded), None if otypes is None else _dtypes(otypes)
     if given is not None and dtypes is not None and len(dtypes) != len(given.outputs):

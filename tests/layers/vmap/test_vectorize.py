@@ -149,7 +149,7 @@ def test_operators_that_draw_give_each_item_its_own():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: vectorize(3), DefinitionError, "vectorize takes a function, and was given an int."),
+        (lambda: vectorize(3), DefinitionError, "vectorize takes a function first, and was given an int. Write vectorize(f, signature='(n)->()')."),
         (lambda: vectorize(np.sin, excluded=[1.5]), DefinitionError, "vectorize: excluded names arguments by position or name, and has a float."),
         (lambda: vectorize(np.sin, signature="()->()", otypes="ff"), DefinitionError, "vectorize: otypes has 2 dtypes, one for each output, and the signature is ()->()."),
         (lambda: vectorize(np.sin, otypes="ff")(1.0), OutputError, "vectorize(sin): otypes has 2 dtypes, one for each output, and the function returned 1 output."),
