@@ -182,10 +182,10 @@ cdef class Loop:
             for i in range(self.nout):
                 core = <tuple>self.outputs[i]
                 array = fields_of(<PyObject *>results[i])
-                if array == NULL:
+                if array == NULL and not cnp.PyArray_CheckScalar(results[i]):  # a number of NumPy's has the shape ()
                     continue
-                fits = array.nd == len(core)
-                for k in range(array.nd if fits else 0):
+                fits = (0 if array == NULL else array.nd) == len(core)
+                for k in range(len(core) if fits else 0):
                     if sizes[<int>core[k]] < 0:
                         sizes[<int>core[k]] = array.dimensions[k]
                     fits = fits and sizes[<int>core[k]] == array.dimensions[k]
