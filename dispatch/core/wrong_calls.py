@@ -62,7 +62,10 @@ NO_PARAMETERS = {
 # What a parameter is that was left out, where its name does not say it.
 MISSING = {
     "device": " It is the name of a device, 'cpu' or one of your own.", "dispatch_key": " It is 'CPU', say.",
+    "export.args": " It is a tuple of what f is called with: export(f, (x,)).",
     "impl.fn": " Write lib.impl('name', kernel, 'CPU'); or @library.impl(lib, 'name', 'CPU') above the function.",
+    "jvp.primals": " Both are tuples, with one for each argument of f: jvp(f, (x,), (v,)).",
+    "jvp.tangents": " It is a tuple, with one for each of primals: jvp(f, (x,), (v,)).",
     "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.", "level": " It is 'default', 'full' or 'off'.",
     "mutates_args": " It is () where the function writes to no argument.",
     "opcheck.args": " It is a tuple of the operator's arguments: opcheck(op, (x,)).",
@@ -403,31 +406,34 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
     by_position = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)]
     by_name = [name for name, kind in kinds.items() if kind in (kind.KEYWORD_ONLY, kind.POSITIONAL_OR_KEYWORD)]
     call, open_ended = f"{name}({_shown(parameters.values())})", inspect.Parameter.VAR_KEYWORD in kinds.values()
-    for name in keywords:
-        if name in by_position and name not in by_name:
-            return ArgumentError(f"{call} takes '{name}' by position. Leave `{name}=` out, and put it in its place.")
-        if name not in by_name and not open_ended:
-            other = PARAMETERS_ELSEWHERE.get(name, "")
-            advice = f" Write {other}=." if other in by_name else "" if other in by_position else did_you_mean(name, by_name)
-            near = [other] if other in by_position else close_matches(name, by_position, 1)
+    for given in keywords:
+        if given in by_position and given not in by_name:
+            return ArgumentError(f"{call} takes '{given}' by position. Leave `{given}=` out, and put it in its place.")
+        if given not in by_name and not open_ended:
+            other = PARAMETERS_ELSEWHERE.get(given, "")
+            advice = f" Write {other}=." if other in by_name else "" if other in by_position else did_you_mean(given, by_name)
+            near = [other] if other in by_position else close_matches(given, by_position, 1)
             advice = advice or (f" It is given by position, as {near[0]}." if near else "")
-            advice = advice or (f" {NO_PARAMETERS[name]}" if name in NO_PARAMETERS else "")
-            if "kwargs" in by_name and args and name in _parameters_of(args[0]):
-                advice = f" What is called takes it in kwargs={{'{name}': ...}}."
-            if kinds.get(name) is inspect.Parameter.VAR_POSITIONAL:
-                advice = f" Give the {name} by position, one behind the other."
-            elif inspect.Parameter.VAR_POSITIONAL in kinds.values() and args and name in _parameters_of(args[0]):
-                advice = f" Give the function its '{name}' by position."
-            return ArgumentError(f"{call} has no parameter '{name}'.{advice}")
-        if name in by_position[: len(args)]:
-            return ArgumentError(f"{call} was given '{name}' twice, by position and by name. Give it once.")
+            advice = advice or (f" {NO_PARAMETERS[given]}" if given in NO_PARAMETERS else "")
+            if "kwargs" in by_name and args and given in _parameters_of(args[0]):
+                advice = f" What is called takes it in kwargs={{'{given}': ...}}."
+            if kinds.get(given) is inspect.Parameter.VAR_POSITIONAL:
+                advice = f" Give the {given} by position, one behind the other."
+            elif inspect.Parameter.VAR_POSITIONAL in kinds.values() and args and given in _parameters_of(args[0]):
+                advice = f" Give the function its '{given}' by position."
+            return ArgumentError(f"{call} has no parameter '{given}'.{advice}")
+        if given in by_position[: len(args)]:
+            return ArgumentError(f"{call} was given '{given}' twice, by position and by name. Give it once.")
     if len(args) > len(by_position):
         more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
         if by_position == ["f"]:
             return ArgumentError(f"{more} What f is called with goes into the second call: {name}(f)(x).")
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
     missing = _missing(parameters, len(args), keywords)
-    first_of = MISSING.get(missing[0], MISSING.get(f"{name}.{missing[0]}", "")) if len(missing) == 1 else ""
+    first_of = MISSING.get(f"{name}.{missing[0]}", MISSING.get(missing[0], "") if len(missing) == 1 else "")
+    if missing == ["f"] and keywords and not args:  # as a decorator with options
+        options = ", ".join(f"{word}=..." for word in keywords)
+        first_of = f" Write {name}(f, {options}), or @functools.partial({name}, {options}) above a function."
     return ArgumentError(f"{call}: {' and '.join(map(repr, missing))} must be given.{first_of}")
 
 

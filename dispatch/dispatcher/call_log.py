@@ -52,6 +52,10 @@ class CallLog(Watcher):
 
     _fields = ()
     _called = "log_calls"
+    _elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("calls", "entries", "events", "getvalue", "lines", "log", "output", "records", "text"),
+        "log_calls(file), with file = io.StringIO(), and read file.getvalue()",
+    )
 
     def __init__(self, file: TextIO | None) -> None:
         if file is not None and not hasattr(file, "write"):

@@ -25,7 +25,11 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
     sizes: dict[str, int] = {}
 
     def given(x: Any) -> Any:
-        return values[x] if type(x) is Node else evaluated(x, sizes) if sizes else x
+        if type(x) is not Node:
+            return evaluated(x, sizes) if sizes else x
+        if x not in values:
+            body.lint()  # which says what is amiss with the nodes
+        return values[x]
 
     bind(body.inputs, args, values)
     aliases = AliasAnalysis(body) if body.constants else None
@@ -42,9 +46,11 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
             assert node.op is not None
             values[node] = node.op.whole(*[x if type(x) in STATIC else mapped(given, x) for x in node.args])
         elif node.kind == "item":
-            values[node] = items_of(values[node.args[0]])[node.args[1]]  # type: ignore[index]
+            values[node] = items_of(given(node.args[0]))[node.args[1]]  # type: ignore[index]
         elif node.kind == "constant":
             changes = aliases is not None and (aliases.is_written(node) or aliases.is_seen(node))
+            if node.name not in body.constants:
+                body.lint()
             values[node] = lent(body.constants[node.name], changes)
         for name, axis in read.get(node, ()):
             sizes[name] = size_at(values[node], axis)

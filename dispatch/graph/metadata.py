@@ -1,9 +1,10 @@
 """Metadata, an array without its data, and Opaque, which replaces what a file cannot keep."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..core.wrong_attributes import no_attribute
 from ..schema.types import Spelled
 
 Kind = Literal["placeholder", "constant", "call", "item"]
@@ -43,6 +44,9 @@ class Metadata(NamedTuple):
     dtype: np.dtype[Any]
     strides: tuple[Any, ...]
     device: str
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(self, name, {"ndim": "len(x.shape)", "numel": "math.prod(x.shape)", "size": "math.prod(x.shape)"})
 
 
 class Opaque(Spelled):

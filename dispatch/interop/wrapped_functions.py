@@ -58,6 +58,9 @@ def wrapped(fn: Callable[..., Any], name: str | None, schema: str | None, framew
             f"wrap takes a {framework.word} function, and was given {kind_of(fn)}. Write wrap(f), "
             "or wrap(f, 'mylib::f') with a name."
         )
+    if isinstance(fn, type):
+        said = f"wrap takes a {framework.word} function, and was given a class"
+        raise DefinitionError(f"{said}. Make one: wrap({fn.__name__}(...)).")
     if isinstance(fn, np.ufunc) or getattr(fn, "__module__", None) in ("numpy", "numpy.linalg", "numpy.fft"):
         raise DefinitionError(
             f"wrap takes a {framework.word} function, and {word_of(fn)} is NumPy's, which takes arrays as it is. "

@@ -126,15 +126,19 @@ def _groups(text: str, side: str, marks: dict[str, bool]) -> tuple[Core, ...]:
     while True:
         group = re.compile(_GROUP).match(side, place)
         if group is None:
-            raise SchemaError(f"signature {text!r} cannot be read at {side[place:].strip()!r}. {_EXAMPLE}")
+            raise SchemaError(f"signature {text!r} cannot be read {_at(side[place:])}. {_EXAMPLE}")
         words = [word.strip() for word in group[1].split(",")] if group[1].strip() else []
         cores.append(tuple(_dimension(text, word, marks) for word in words))
         place = group.end()
         if place == len(side):
             return tuple(cores)
         if side[place] != ",":
-            raise SchemaError(f"signature {text!r} cannot be read at {side[place:].strip()!r}. {_EXAMPLE}")
+            raise SchemaError(f"signature {text!r} cannot be read {_at(side[place:])}. {_EXAMPLE}")
         place += 1
+
+
+def _at(rest: str) -> str:
+    return f"at {rest.strip()!r}" if rest.strip() else "at its end, where an array is due"
 
 
 def _dimension(text: str, word: str, marks: dict[str, bool]) -> str:
