@@ -89,12 +89,9 @@ def run(op: OpOverload, *args: Any, **keywords: Any) -> Any:
     if loop:
         given[:0] = da.core.ArrayBlockIdDep(tuple([chunks[axis] for axis in loop])), loop
     single = isinstance(made, FakeTensor) and not op.outputs.residual
-    task = Task(
-        op,
-        mapped(lambda x: _HOLE if _is_array(x) else _RESIDUAL if isinstance(x, LazyResidual) else x, list(values)),
-        numbered=bool(loop),
-        results=None if single else [_HOLE if isinstance(x, FakeTensor) else x for x in leaves(made)],
-    )
+    places = mapped(lambda x: _HOLE if _is_array(x) else _RESIDUAL if isinstance(x, LazyResidual) else x, list(values))
+    returned = None if single else [_HOLE if isinstance(x, FakeTensor) else x for x in leaves(made)]
+    task = Task(op, places, numbered=bool(loop), results=returned)
     if single:
         return _blockwise(op.schema.name, task, outputs[0], given, chunks, made)
     together = _blockwise(op.schema.name, task, loop, given, chunks, None)
