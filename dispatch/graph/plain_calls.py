@@ -25,7 +25,7 @@ INFIX: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 NUMBERS = frozenset((float, int, bool, np.float32, np.float64))
 FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
-INTEGERS = frozenset(map(np.dtype, "bBhHiIlLqQ"))
+INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # a bool beside an integer counts as one
 WHOLE = frozenset((int, bool, *[dtype.type for dtype in INTEGERS]))
 
 

@@ -155,14 +155,14 @@ def outcome(f, *args):
 @pytest.mark.parametrize("ufunc", INFIX)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_python_calls_for_integers_gives_the_bits_of_the_ufunc(ufunc):
-    numbers = [np.dtype(c).type(x) for c in "bBhHiIlLqQ" for x in (np.iinfo(c).min, np.iinfo(c).max, 0, 1, 3)]
+    numbers = [np.dtype(c).type(x) for c in "bBhHiIlLqQ" for x in (np.iinfo(c).min, np.iinfo(c).max, 0, 1, 3)] + [np.True_, np.False_]
     others = [*numbers, 0, -1, True, False, 127, 128, 300, 2**40, 2**63, 2**70, *map(np.array, numbers[::7])]
     for number in numbers:
         for args in [(number,)] if ufunc.nin == 1 else [pair for x in others for pair in ((number, x), (x, number))]:
             assert outcome(INFIX[ufunc], *args) == outcome(ufunc, *args), args
 
 
-@pytest.mark.parametrize("f", [lambda k: k + k, lambda k: k - (-k), lambda k: k * k, lambda k: np.int8(-29) - k, lambda k: -(k * np.int8(-1) - np.int8(28)), abs])
+@pytest.mark.parametrize("f", [lambda k: k + k, lambda k: k - (-k), lambda k: k * k, lambda k: np.int8(-29) - k, lambda k: -(k * np.int8(-1) - np.int8(28)), lambda k: np.int8(27) + k + (k > 5), abs])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_integers_that_overflow_are_told_of_as_numpys_numbers_tell_it(f, dynamic):
     def g(x, k):
