@@ -392,3 +392,54 @@ def divides_by_the_length_whatever_is_taken_off(wrong):
     op = define(lambda x, ddof=0: np.var(x, ddof=ddof), lambda x, ddof: np.empty((), x.dtype), schema="(Tensor x, int ddof=0) -> Tensor")
     op.register_autograd(backward, setup_context=setup)
     return op, (tracked(real(5)),)
+
+
+@found_by("test_gradients", "is wrong on the sample with one array more in 'xs'")
+def gives_every_third_array_of_a_list_the_gradient_of_the_second(wrong):
+    def backward(ctx, g):
+        return [g * (min(i, 1) + 1 if wrong else i + 1) for i in range(ctx.count)]
+
+    op = define(
+        lambda xs: sum((x * (i + 1) for i, x in enumerate(xs[1:], 1)), xs[0] * 1.0),
+        lambda xs: np.empty(xs[0].shape, xs[0].dtype), schema="(Tensor[] xs) -> Tensor",
+    )  # fmt: skip
+    op.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "count", len(inputs[0])))
+    return op, ([tracked(real(3)), tracked(real(3))],)
+
+
+@found_by("test_gradients", "on the sample with another value of 'axis' and with a longer ")
+def splits_a_gradient_by_rows_whatever_the_axis(wrong):
+    def setup(ctx, inputs, output):
+        ctx.axis, ctx.shape = inputs[1], inputs[0].shape
+
+    def backward(ctx, g):
+        count = ctx.shape[0 if wrong else ctx.axis]
+        return np.repeat(np.expand_dims(g, ctx.axis), ctx.shape[ctx.axis], ctx.axis) / count, None
+
+    op = define(
+        lambda x, axis=0: np.mean(x, axis), lambda x, axis: np.empty(tuple(np.delete(x.shape, axis)), x.dtype), schema="(Tensor x, int axis=0) -> Tensor"
+    )
+    op.register_autograd(backward, setup_context=setup)
+    return op, (tracked(real(3, 3)),)
+
+
+@found_by("test_vmap", "item by item on the sample with every length one more (x: float64[5]): ")
+def batches_by_the_length_of_the_sample(wrong):
+    def rule(info, in_dims, x):
+        x = np.moveaxis(x, in_dims[0], 0)
+        return np.sum(x[:, :4] if wrong else x, axis=1), 0
+
+    op = define(lambda x: np.sum(x), lambda x: np.empty((), x.dtype), schema="(Tensor x) -> Tensor")
+    op.register_vmap(rule)
+    return op, (real(4),)
+
+
+@found_by("test_vmap", "item by item on the sample with one array more in 'xs' ")
+def batches_two_arrays_of_a_list(wrong):
+    def rule(info, in_dims, xs):
+        rows = [x[None] if d is None else np.moveaxis(x, d, 0) for x, d in zip(xs, in_dims[0], strict=True)]
+        return sum(rows[:2] if wrong else rows), 0
+
+    op = define(lambda xs: sum(xs[1:], xs[0] * 1.0), lambda xs: np.empty(xs[0].shape, xs[0].dtype), schema="(Tensor[] xs) -> Tensor")
+    op.register_vmap(rule)
+    return op, ([real(4), real(4)],)

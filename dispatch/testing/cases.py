@@ -91,6 +91,22 @@ class Case(NamedTuple):
                 tracked = tuple(k - len(here) * (k >= first) for k in self.tracked if k not in here)
                 yield self._replace(args=args, tracked=tracked, what=f" on the sample without '{argument.name}'")
 
+    def longer_lists(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case with one array more in each list of arrays, a copy of its last and tracked as that.
+
+        Lists in `kept` stay, and those beside which another argument has as many items or an axis as long: weights, say.
+        """
+        end = 0
+        for i, (name, xs) in enumerate(zip(self.op.arguments.names, self.args, strict=True)):
+            end += len(arrays_in(xs))
+            if name not in kept and type(xs) in (list, tuple) and xs and all(map(is_array, xs)):
+                if any(len(xs) in _lengths(x) for x in self.args if x is not xs):
+                    continue
+                args = (*self.args[:i], type(xs)([*xs, xs[-1].copy()]), *self.args[i + 1 :])
+                tracked = tuple(k + (k >= end) for k in self.tracked)
+                tracked = tuple(sorted({*tracked, end})) if end - 1 in self.tracked else tracked
+                yield self._replace(args=args, tracked=tracked, what=f" on the sample with one array more in '{name}'")
+
     def nones(self, kept: Collection[str] = ()) -> Iterator["Case"]:
         """Return the case with None for each argument that may be None and has no arrays: an axis, say."""
         for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
@@ -151,6 +167,11 @@ class Case(NamedTuple):
     def kernel(self) -> str:
         """`kernel file.py:12`."""
         return f"kernel {self.place(DispatchKey.CPU)}"
+
+
+def _lengths(x: Any) -> tuple[int, ...]:
+    """The lengths of an array or of a list."""
+    return x.shape if is_array(x) else (len(x),) if type(x) in (list, tuple) else ()
 
 
 def choices_of(kind: Type) -> list[Any] | None:

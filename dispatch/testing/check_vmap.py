@@ -1,6 +1,7 @@
 """The check `test_vmap`: a batch gives what a loop over its items gives."""
 
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .kernel_runs import quietly, run, written_arrays
 from .report import Findings
-from .variants import named, numbers, permuted, values
+from .variants import named, numbers, permuted, sizes, values
 
 DRAWS = 16  # items: of two equal draws of a coin sixteen times none is chance
 InDims = tuple[int | None, ...]
@@ -46,7 +47,7 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
 
 
 def _varied(case: Case, options: Options) -> Iterator[Case]:
-    """Return the case with other flags and numbers, and without arguments that may be left out.
+    """Return the case with other flags, numbers and sizes, longer lists, and without arguments that may be left out.
 
     No axis counts from the end that did not: a rule that writes `axis + 1` was given others.
     """
@@ -56,6 +57,9 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
         if "value of" in what and not any(type(x) is int and x < 0 and not (type(y) is int and y < 0) for x, y in pairs):
             yield case.with_args(args, f" on the sample {named(what, names)}")
     yield from case.branches(options.fixed)
+    yield from case.longer_lists(options.fixed)
+    for what, args in islice(sizes(case.args, case.places(options.fixed), only_longer=True), 1):
+        yield case.with_args(args, f" on the sample {what}")
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:

@@ -29,6 +29,7 @@ Array = np.ndarray[Any, Any]
 
 MOST_SIZES = 3  # other sizes: each length one more, then lengths of 1
 SHARE = 0.02  # of the tolerance, along a direction in all elements: rounding is small beside the sum of all parts
+SQUARE = "with a longer "  # axis, of `sizes`: only where two lengths are equal
 SPECIAL = (ONE_ELEMENT, EMPTY, f"with length {LARGE} ")
 FACT = re.compile(r"'(assume|hermitian|symmetric|sorted|unique|pos)|_(sorted|unique)'")  # flags that say what the sample is
 ALONE = "alone eight times as large"
@@ -63,6 +64,11 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
     if not integers:  # which belong to the sizes and the axis of the sample
         for what, args in numbers(case.args, names, options.fixed):
             yield case.with_args(args, f" on the sample {named(what, names)}")
+            for longer, other in sizes(args, fixed):  # an axis of a square looks like its other
+                if longer.startswith(SQUARE):
+                    yield case.with_args(_nearby(other, kept), f" on the sample {named(what, names)} and {longer}")
+        for more in case.longer_lists(options.fixed):
+            yield more.with_args(_nearby(more.args, kept))
         for what, args in lists(case.args, names, options.fixed, same_length=True):
             yield case.with_args(_nearby(args, kept), f" on the sample {what}")
         others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
