@@ -500,6 +500,32 @@ class Made(type):
         raise ArgumentError(f"{said} Write {cls.made_by}.")
 
 
+class Text(str):
+    """A text that is an attribute: whoever calls it, as the method that it is elsewhere, is told so.
+
+    Examples
+    --------
+    >>> Text("mylib::scale", "the name of an operator is a text, and is not called. Write op.name.")()
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: the name of an operator is a text, and is not called. Write op.name.
+    """
+
+    __slots__ = ("told",)
+
+    told: str
+
+    def __new__(cls, text: str, told: str) -> "Text":
+        made = super().__new__(cls, text)
+        made.told = told
+        return made
+
+    def __call__(self, *_given: Any, **_named: Any) -> NoReturn:
+        raise ArgumentError(self.told)
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
 def named_dtype(who: str, name: Any) -> Any:
     """Return the dtype that NumPy reads of a value, and say of a name that is none which it may have been.
 

@@ -2,24 +2,15 @@
 
 import io
 import os
-from typing import Any, Never, NoReturn, Self, TextIO, TypeAlias
+from typing import Any, Never, Self, TextIO, TypeAlias
 
-from ..core.wrong_calls import clear, holding
-from ..errors import ArgumentError, GraphError, check_flag, kind_of
+from ..core.wrong_calls import Text, clear, holding
+from ..errors import GraphError, check_flag, kind_of
 from .body import Body
 from .codegen import Code
 from .interpreter import holds, run
 from .serialize import outline, read, written
 from .visualize import dot, html, svg
-
-
-class CodeText(str):
-    """The code of a graph, an attribute: whoever calls it, as a method, is told so."""
-
-    __slots__ = ()
-
-    def __call__(self, *_given: Any, **_named: Any) -> NoReturn:
-        raise ArgumentError("the code of a graph is a text, and is not called. Write graph.code.")
 
 
 class Graph(Body):
@@ -115,7 +106,7 @@ class Graph(Body):
     @property
     def code(self) -> str:
         """The text of a Python module that defines the graph as a function `f`: `exec(graph.code, scope := graph.scope)`."""
-        return CodeText(Code(self).text)
+        return Text(Code(self).text, "the code of a graph is a text, and is not called. Write graph.code.")
 
     @property
     def scope(self) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def test_what_the_user_sets_meanwhile_stays():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is of Unix")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning", "ignore:os.fork:RuntimeWarning")  # Python, and JAX where it is loaded
 def test_a_process_that_is_forked_meanwhile_collects():
     with collector_paused():
         child = os.fork()
