@@ -4,7 +4,9 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.wrong_attributes import no_attribute
+from ..core import OpOverload
+from ..core.wrong_attributes import no_attribute, not_set
+from ..errors import GraphError, kind_of
 from ..schema.types import Spelled
 
 Kind = Literal["placeholder", "constant", "call", "item"]
@@ -20,6 +22,15 @@ NODES_ELSEWHERE = {
     "type": "node.value",
     "users": "graph.users(node)",
 }
+
+
+def settable(node: object, name: str, value: object) -> str:
+    """Return the name of an attribute of a node that may be set to a value; raise for another, and for what is no operator."""
+    if not hasattr(type(node), name):
+        raise not_set(node, name, NODES_ELSEWHERE)
+    if name == "op" and not (value is None or isinstance(value, OpOverload)):
+        raise GraphError(f"a node's op is an operator, and {kind_of(value)} was given. Write node.op = dispatch.ops.np.multiply.")
+    return name
 
 
 class Metadata(NamedTuple):

@@ -4,15 +4,14 @@ A graph of 200 000 nodes is walked some ten times while it is compiled, so that 
 generator of Python takes 500.
 """
 cimport cython
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
 from ..core.flatten cimport enter, items_of, leave, rebuilt
 from ..core.python cimport is_leaf
 
-from cpython.object cimport PyObject
-
 from ..core import OpOverload
 from ..core.wrong_attributes import no_attribute
-from .metadata import NODES_ELSEWHERE as _ELSEWHERE
+from .metadata import NODES_ELSEWHERE as _ELSEWHERE, settable
 
 cdef const char *WALK = b" while looking for nodes in an argument: a container holds itself, or is nested too deep"
 
@@ -52,6 +51,7 @@ cdef class Node:
 
     def __reduce__(self): return Node, (self.kind, self.name, self.op, self.args, self.value, self.source)
     def __getattr__(self, str name): raise no_attribute(self, name, _ELSEWHERE)
+    def __setattr__(self, str name, value): PyObject_GenericSetAttr(self, settable(self, name, value), value)
     def __repr__(self): return self.name
 
 
