@@ -29,7 +29,8 @@ def settable(node: object, name: str, value: object) -> str:
     if not hasattr(type(node), name):
         raise not_set(node, name, NODES_ELSEWHERE)
     if name == "op" and not (value is None or isinstance(value, OpOverload)):
-        raise GraphError(f"a node's op is an operator, and {kind_of(value)} was given. Write node.op = dispatch.ops.np.multiply.")
+        said = f"a node's op is an operator, and {kind_of(value)} was given."
+        raise GraphError(f"{said} Write node.op = dispatch.ops.np.multiply.")
     return name
 
 
