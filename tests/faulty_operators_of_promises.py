@@ -407,6 +407,17 @@ def gives_every_third_array_of_a_list_the_gradient_of_the_second(wrong):
     return op, ([tracked(real(3)), tracked(real(3))],)
 
 
+@found_by("test_gradients", "got 0, numeric ")
+def gives_two_of_a_list_that_may_be_longer_no_gradient_but_the_first(wrong):
+    def backward(ctx, g):
+        x, y = ctx.kept[:2]
+        return [g * y, g * 0.0 if wrong else g * x]  # of a third, which the kernel takes and does nothing with, there is none
+
+    op = define(lambda xs: xs[0] * xs[1], lambda xs: np.empty(xs[0].shape, xs[0].dtype), schema="(Tensor[] xs) -> Tensor")
+    op.register_autograd(backward, setup_context=lambda ctx, inputs, output: setattr(ctx, "kept", inputs[0]))
+    return op, ([tracked(real(3)), tracked(real(3))],)
+
+
 @found_by("test_gradients", "on the sample with another value of 'axis' and with a longer ")
 def splits_a_gradient_by_rows_whatever_the_axis(wrong):
     def setup(ctx, inputs, output):

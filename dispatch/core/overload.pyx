@@ -36,7 +36,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError
-from .wrong_calls import Text, compared, instead_of, left_out, no_layer, no_registration, not_set, nothing_below
+from .wrong_calls import compared, instead_of, left_out, no_layer, no_registration, not_set, nothing_below
 from .tensor import seen_through
 
 cdef extern from *:
@@ -311,7 +311,7 @@ cdef class OpOverload:
     @property
     def name(self):
         """`"ns::name"`, or `"ns::name.overload"`."""
-        return Text(self.definition.schema.full_name, "the name of an operator is a text, and is not called. Write op.name.")
+        return self.definition.schema.full_name
 
     @property
     def schema(self):

@@ -505,9 +505,9 @@ class Text(str):
 
     Examples
     --------
-    >>> Text("mylib::scale", "the name of an operator is a text, and is not called. Write op.name.")()
+    >>> Text("def f(x): ...", "the code of a graph is a text, and is not called. Write graph.code.")()
     Traceback (most recent call last):
-    dispatch.errors.ArgumentError: the name of an operator is a text, and is not called. Write op.name.
+    dispatch.errors.ArgumentError: the code of a graph is a text, and is not called. Write graph.code.
     """
 
     __slots__ = ("told",)

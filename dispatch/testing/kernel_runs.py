@@ -1,7 +1,7 @@
 """One call of a kernel in guarded memory, and what came of it: what `test_schema` looks at."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ..core.pytree import items_of
 from ..schema.tags import Tag
 from .allocations import Allocations
 from .cases import Case, arrays_in, named_outputs
+from .closeness import difference
 from .guarded_memory import Guarded
 
 FILLINGS = 0x45, 0x3B  # bytes of memory that nobody has written: as floats they are large and small, and never nan
@@ -93,6 +94,19 @@ def quietly() -> Iterator[None]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def longer_lists(case: Case, kept: Collection[str] = ()) -> Iterator[Case]:
+    """Return the case with one array more in each list, where the kernel takes it and does something else then.
+
+    One that looks at the first two alone, and takes more, is not meant for more.
+    """
+    for more in case.longer_lists(kept):
+        written = [written_arrays(x) for x in (case, more)]
+        runs = [run(x, flags, readonly=False) for x, flags in zip((case, more), written, strict=True)]
+        pairs = zip(*map(results, (case, more), runs, written), strict=False)
+        if runs[1].error is None and any([difference(x, y) is not None for (_, x), (_, y) in pairs]):
+            yield more
 
 
 def results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]]:
