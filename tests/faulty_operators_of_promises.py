@@ -222,6 +222,23 @@ def takes_the_first_for_the_longer_where_sizes_stay(wrong):
     return define(kernel, rule), (real(7), real(3))
 
 
+@found_by("test_schema", "has gone through single precision: it is float64, and all of it fits in float32, as no argument does. Look for a float32 "
+          "on its way, or for a float in C; or return that dtype.")  # fmt: skip
+def keeps_a_sum_in_a_float_of_c(wrong):
+    def kernel(x: Reals) -> Reals:
+        return np.cumsum(x, dtype=np.float32 if wrong else None).astype(x.dtype)
+
+    return define(kernel, np.empty_like), (real(7),)
+
+
+@found_by("test_schema", "has gone through single precision")
+def computes_a_spectrum_in_complex64(wrong):
+    def kernel(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        return (z.astype(np.complex64) * np.complex64(2 - 1j) if wrong else z * (2 - 1j)).astype(z.dtype)
+
+    return define(kernel, np.empty_like), (real(5) + 1j * real(5),)
+
+
 # -- tags --------------------------------------------------------------------------------------------------------------
 
 
@@ -232,6 +249,12 @@ def is_tagged_pointwise_and_divides_by_a_sum(wrong):
         return x * y / (np.sum(np.abs(y)) if wrong else 2.0)
 
     return define(kernel, lambda x, y: np.empty_like(x), tags=Tag.pointwise), (real(2, 3), real(3))
+
+
+@found_by("test_schema", "is tagged pointwise, and output 0 of the kernel ")
+def is_tagged_pointwise_and_divides_by_the_largest(wrong):
+    op = define(lambda x: x / (np.abs(x).max(initial=1e-9) if wrong else 2.0), np.empty_like, tags=Tag.pointwise, schema="(Tensor x) -> Tensor")
+    return op, (np.array([0.5, -3.0, 1.0, 2.0]),)
 
 
 @found_by("test_schema", "depends on elements of 'x'. Leave out Tag.metadata, by which a compiled function computes it once.")
@@ -454,3 +477,80 @@ def batches_two_arrays_of_a_list(wrong):
     op = define(lambda xs: sum(xs[1:], xs[0] * 1.0), lambda xs: np.empty(xs[0].shape, xs[0].dtype), schema="(Tensor[] xs) -> Tensor")
     op.register_vmap(rule)
     return op, ([real(4), real(4)],)
+
+
+@found_by("test_gradients", "is wrong on the sample with values eight times as large")
+def follows_a_parabola_beyond_where_the_kernel_goes_straight(wrong):
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.limit = inputs[1]
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x if wrong else np.clip(x, -ctx.limit, ctx.limit)), None
+
+    op = define(
+        lambda x, limit=3.0: np.where(np.abs(x) < limit, x * x / 2, limit * np.abs(x) - limit**2 / 2), lambda x, limit: np.empty_like(x),
+        schema="(Tensor x, float limit=3.0) -> Tensor",
+    )  # fmt: skip
+    op.register_autograd(backward, setup_context=setup)
+    return op, (tracked([0.3, -0.2, 0.7, -0.9]),)
+
+
+@found_by("test_gradients", "is wrong on the sample with one index twice")
+def gathers_and_gives_the_gradient_of_the_last_alone(wrong):
+    def setup(ctx, inputs, output):
+        ctx.count, ctx.indices = len(inputs[0]), inputs[1]
+
+    def backward(ctx, g):
+        out = np.zeros(ctx.count)
+        if wrong:
+            out[ctx.indices] = g
+        else:
+            np.add.at(out, ctx.indices, g)
+        return out, None
+
+    op = define(lambda x, indices: x[indices], lambda x, indices: np.empty(indices.shape, x.dtype), schema="(Tensor x, Tensor indices) -> Tensor")
+    op.register_autograd(backward, setup_context=setup)
+    return op, (tracked(real(6)), np.array([4, 0, 3]))
+
+
+@found_by("test_faketensor", "on the sample with another value of 'pad'")
+def pads_by_one_whatever_is_asked(wrong):
+    op = define(lambda x, pad=1: np.pad(x, pad), lambda x, pad: np.empty(len(x) + (2 if wrong else 2 * pad), x.dtype), schema="(Tensor x, int pad=1) -> Tensor")
+    return op, (real(6), 1)
+
+
+@found_by("test_faketensor", "on the sample with another value of 'factors'")
+def takes_the_first_factor_for_both(wrong):
+    def rule(x, factors):
+        return np.empty((x.shape[0] * factors[0], x.shape[1] * factors[0 if wrong else 1]), x.dtype)
+
+    op = define(lambda x, factors: np.kron(x, np.ones(factors, x.dtype)), rule, schema="(Tensor x, int[] factors) -> Tensor")
+    return op, (real(3, 4), [2, 2])
+
+
+@found_by("test_faketensor", "on the sample with 'n' of 2")
+def forgets_the_length_of_a_transform(wrong):
+    op = define(
+        lambda x, n=None: np.fft.fft(x, n), lambda x, n: np.empty(len(x) if wrong or n is None else n, np.result_type(x, np.complex64)),
+        schema="(Tensor x, int? n=None) -> Tensor",
+    )  # fmt: skip
+    return op, (real(6), None)
+
+
+@found_by("test_schema", "That is so in double precision")
+def returns_what_is_double_already(wrong):
+    op = define(lambda x: x.astype(np.float64, copy=not wrong), lambda x: np.empty(x.shape), schema="(Tensor x) -> Tensor")
+    return op, (real(5).astype(np.float32),)
+
+
+@found_by("test_schema", "depends on what was in it before the call. Write to an out argument without reading it")
+def adds_to_an_out_argument_beside_integers(wrong):
+    def kernel(x: NDArray[np.int64], *, out: Reals) -> None:
+        if wrong:
+            out += x
+        else:
+            out[...] = x
+
+    return define(kernel, lambda x, out: None, mutates_args=("out",)), (np.array([3, 1, 2]),), {"out": np.zeros(3)}

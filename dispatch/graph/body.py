@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NoReturn, Self, get_args
 from ..core import OpOverload
 from ..core.pytree import items_of, mapped
 from ..core.source import Line
-from ..core.wrong_attributes import Fields
+from ..core.wrong_attributes import Attributes
 from ..core.wrong_calls import clear
 from ..errors import GraphError, check_word, how_many, kind_of
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
 
 
-class Body(Fields):
+class Body(Attributes):
     """The nodes of a graph in order, its inputs and its outputs. See `Graph`."""
 
     __slots__ = ("_before", "_names", "checks", "constants", "guards", "inputs", "nodes", "notes", "outputs", "symbols")

@@ -100,6 +100,8 @@ def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) 
         if not isinstance(x, FakeTensor):
             return numpy(x, *[0 for _ in fill], dtype, shape)
         shape = x.shape if shape is None else as_shape(shape)
+        if any(type(n) is int and n < 0 for n in shape):
+            np.empty(-1)  # raises NumPy's own error
         for value in fill:
             _check_fill(shape, value)
         return fake_like(x, x.dtype if dtype is None else np.dtype(dtype), shape)

@@ -1,5 +1,6 @@
 """`Case`: an operator and one set of arguments, flattened so that a check can replace the arrays."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
@@ -15,10 +16,11 @@ from ..errors import ArgumentError, how_many
 from ..layers.autograd import Pullbacks, TrackedTensor
 from ..operators.functional_variant import origin_of
 from ..schema.opaque_types import find_class
-from ..schema.types import ClassType, LiteralOf, OptionalOf, Type
+from ..schema.types import INT, ClassType, LiteralOf, OptionalOf, Type
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
+AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 MOST_CHOICES = 4  # other values of one argument that are tried: each is some runs of the kernel
 
 
@@ -106,6 +108,14 @@ class Case(NamedTuple):
                 tracked = tuple(k + (k >= end) for k in self.tracked)
                 tracked = tuple(sorted({*tracked, end})) if end - 1 in self.tracked else tracked
                 yield self._replace(args=args, tracked=tracked, what=f" on the sample with one array more in '{name}'")
+
+    def given_ints(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case with 2 for each argument of None that may be an int, axes aside: a length, or how often."""
+        for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
+            optional = isinstance(argument.type, OptionalOf) and argument.type.element == INT
+            if x is None and optional and argument.name not in kept and not AXIS.fullmatch(argument.name):
+                args = (*self.args[:i], 2, *self.args[i + 1 :])
+                yield self._replace(args=args, what=f" on the sample with '{argument.name}' of 2")
 
     def nones(self, kept: Collection[str] = ()) -> Iterator["Case"]:
         """Return the case with None for each argument that may be None and has no arrays: an axis, say."""

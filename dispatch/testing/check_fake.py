@@ -60,10 +60,10 @@ def check_shapes(case: Case, findings: Findings, options: Options) -> None:
         return
     for what, args in variants(case, options):
         compare(case.with_args(args, f" on the sample {what}"), findings)
-    for other in (*case.branches(options.fixed), *case.nones(options.fixed)):
+    for other in (*case.branches(options.fixed), *case.nones(options.fixed), *case.given_ints(options.fixed)):
         compare(other, findings)
         lengths = sizes(other.args, other.places(options.fixed), only_longer=bool(other.integers))
-        for what, args in islice(lengths, MOST_LENGTHS):  # a choice may be wrong for some only
+        for what, args in islice((x for x in lengths if x[0] != ONE_ELEMENT), MOST_LENGTHS):  # a choice may be wrong for some
             compare(other.with_args(args, f"{other.what} and {what}"), findings)
 
 
@@ -76,7 +76,7 @@ def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...
     yield from ((what, made) for what, made in others if what != ONE_ELEMENT)  # another rank is another contract
     names = case.op.arguments.names
     yield from ((named(what, names), made) for what, made in values(args, fixed | integers))
-    for what, made in numbers(args, names, options.fixed, special=True):
+    for what, made in numbers(args, names, options.fixed, special=True, ahead=True):
         yield named(what, names), made
         for longer, other in islice(sizes(made, fixed, only_longer=True), 1):  # of a length by a step only some show the rule
             yield f"{named(what, names)} and {longer}", other

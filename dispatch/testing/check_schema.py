@@ -28,6 +28,7 @@ from .closeness import difference
 from .guarded_memory import allocated_by_c, same_bytes
 from .hidden_state import Changes, Orders, Watched
 from .kernel_runs import Run, quietly, results, run, written_arrays
+from .lost_digits import went_through_single
 from .report import Findings
 from .risky_runs import RiskyRuns
 from .variants import (
@@ -662,6 +663,13 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
     if largest > np.finfo(np.float32).max:  # in float32 these are other values
         return
     least = CANCELLED * max(largest, largest**2)
+    for name, x in expected:
+        if isinstance(x, np.ndarray) and went_through_single([y for y in case.arrays if y.dtype.kind in "fc"], x):
+            findings.fault(
+                ("single", name),
+                f"{name} of the {case.kernel} has gone through single precision: it is {x.dtype!s}, and all of it fits in "
+                "float32, as no argument does. Look for a float32 on its way, or for a float in C; or return that dtype.",
+            )
     for what, args in single_precision(case.args):
         hinted = zip(case.op.schema.arguments, case.args, args, strict=True)
         narrow = case.with_args(tuple(own if a.dtype is not None else other for a, own, other in hinted), f" {what}")
@@ -684,17 +692,11 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
 
 def _promises(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
     """Hold results to what tags say of them: `Tag.pointwise`, by which Dask cuts arrays, and `Tag.metadata`."""
-    if Tag.pointwise in case.op.tags:
-        arrays = [x.copy(order="K") for x in case.arrays]
-        places = [np.zeros(x.shape, np.bool_) for x in arrays]
-        for x, moved in zip(arrays, places, strict=True):
-            if x.size > 1:
-                moved.flat[-1] = x.flat[-1] != x.flat[0]
-                x.flat[-1] = x.flat[0]
+    for ends, places in _other_ends(case.arrays) if Tag.pointwise in case.op.tags else ():
         findings.runs += 1
-        other = run(case.with_args(case.with_arrays(arrays)), written, readonly=False)
-        for (name, x), (_, y) in zip(results(case, first, written), results(case, other, written), strict=False):
-            if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)) or (arrays and _spread(x, y, places, options)):
+        ended = run(case.with_args(case.with_arrays(ends)), written, readonly=False)
+        for (name, x), (_, y) in zip(results(case, first, written), results(case, ended, written), strict=False):
+            if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)) or (ends and _spread(x, y, places, options)):
                 findings.fault(
                     ("pointwise", name),
                     f"{case.name} is tagged pointwise, and {name} of the {case.kernel} is not: an element of it depends on "
@@ -712,6 +714,21 @@ def _promises(case: Case, findings: Findings, first: Run, written: list[bool], o
                     f"{case.name} is tagged metadata, and {name} of the {case.kernel} depends on elements of "
                     f"'{case.op.arguments.names[0]}'. Leave out Tag.metadata, by which a compiled function computes it once.",
                 )
+
+
+def _other_ends(arrays: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Yield arrays with another last element, and where they differ: the first one, and for floats the largest and the least.
+
+    A result that depends on the largest alone, a share of it say, shows only where that is another.
+    """
+    for share in (0, 2, -2):
+        changed, places = [x.copy(order="K") for x in arrays], [np.zeros(x.shape, np.bool_) for x in arrays]
+        for x, moved in zip(changed, places, strict=True):
+            if x.size > 1:
+                last = share * np.abs(x).max() if share and x.dtype.kind in "fc" else x.flat[0]
+                moved.flat[-1] = x.flat[-1] != last
+                x.flat[-1] = last
+        yield changed, places
 
 
 def _spread(x: Any, y: Any, places: list[Any], options: Options) -> bool:
@@ -827,7 +844,7 @@ def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
         reads = not same_bytes(made[0][~both], made[1][~both])
         if i not in asked and (both.all() or reads):  # never written, or read too
             continue
-        if reads and not case.integers and OUT.fullmatch(_base(case.labels[i])):
+        if reads and (i in asked or not case.integers) and OUT.fullmatch(_base(case.labels[i])):
             findings.fault(
                 ("read", i),
                 f"what the {case.kernel} writes to its argument {case.labels[i]} depends on what was in it before the call. "

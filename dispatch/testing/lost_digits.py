@@ -1,4 +1,4 @@
-"""Finds derivatives that have lost digits: to single precision, or to a constant with too few.
+"""Finds results and derivatives that have lost digits: to single precision, or to a constant with too few.
 
 Finite differences are compared to three digits, for a kernel may approximate. What is told here to eight is what approximation
 does not do: jumps of the size of float32's last place, and one factor for all derivatives.
@@ -17,6 +17,8 @@ LOST_DIGITS = (
     "of what it saved."
 )
 
+FEW_DIGITS = 0xFF  # the last eight bits of a float32, which are 0 in one of 256 that were computed
+
 
 def has_lost_digits(found: Array, outputs: Array) -> bool:
     """Whether derivatives along a random direction all fit in single precision, where the outputs do not."""
@@ -24,6 +26,22 @@ def has_lost_digits(found: Array, outputs: Array) -> bool:
         counted = found[(found != 0) & np.isfinite(found)]
         narrow = [(x == x.astype(np.float32)).all() for x in (outputs, counted)]
     return bool(counted.size and narrow == [False, True])
+
+
+def went_through_single(arguments: list[Array], output: Array) -> bool:
+    """Whether an output in double precision fits in single, and needs all its digits, where no argument fits.
+
+    What is rounded, counted or compared needs few.
+    """
+    if output.dtype.char not in "dD":
+        return False
+    wide = [as_reals(x) for x in arguments if x.dtype.char in "dD" and x.size]
+    with np.errstate(all="ignore"):
+        counted = as_reals(output)[np.isfinite(as_reals(output)) & (as_reals(output) != 0)]
+        single = counted.astype(np.float32)
+        few = (single.view(np.uint32) & FEW_DIGITS) == 0
+        fits = [bool((x == x.astype(np.float32)).all()) for x in (counted, *wide)]
+    return bool(wide and counted.size and fits[0] and not any(fits[1:]) and few.mean() < 0.5)
 
 
 # -- a factor in single precision -----------------------------------------------------------------------------------------

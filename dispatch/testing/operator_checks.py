@@ -127,8 +127,8 @@ def opcheck(
     Notes
     -----
     The kernel is its own oracle, so that some faults cannot be told: values that are wrong for every layout and in every call,
-    single precision inside a kernel, threads that meet, what depends on the time or the process, a gradient where finite
-    differences say nothing.
+    single precision in the middle of a kernel, threads that meet, what depends on the time or the process, a gradient where
+    finite differences say nothing.
 
     Examples
     --------

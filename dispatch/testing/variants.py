@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.wrong_calls import holding
 from ..errors import ArgumentError, check_int, how_many
-from .cases import arrays_in, is_array, map_arrays
+from .cases import AXIS, arrays_in, is_array, map_arrays
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
@@ -32,12 +32,18 @@ COMPLEX = "as complex numbers"
 MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
 LONG = 1031  # one that is beyond the buffers which kernels keep for short arrays
-AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 # of which 0 is one: of a step or a tolerance it is none, and a loop by it would not end
 AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power)\d*"
                     r"|(\w+_)?(n|order|degree|times|repeats|rounds|passes|sweeps|steps|iters|iterations)")
 # of which 0 has a short way, and the next number is as good; of an offset or a stride it may lie outside
 CHOICE = re.compile(r"(\w+_)?(ddof|correction|order|ord|degree|deriv|derivative|norm|mode|lower|unit|p)")
+# of which the next may lie outside: where something begins, and for `AHEAD` how far apart elements are
+PLACE = re.compile(
+    r"(\w+_)?(start|stop|begin|end|first|last|offset|index|idx|row|col|column|pos|position|place|which|channel|lo|hi|low|high"
+    r"|[ij])\d*"
+)
+AHEAD = re.compile(r"(\w+_)?(strides?|inc[xy]?|ld[abc]?)\d*")
+AXES = re.compile(r"(\w+_)?(axes|dims|perm|permutation|order)")
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 MOST_OF_LONG = 1 << 13  # and of all arrays of one call, where the kernel is called with each
 
@@ -117,7 +123,7 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     arrays = [x for i, x in enumerate(arrays_in(args)) if i not in kept]
     if arrays:
         yield "with permuted values", _each(permuted, args, kept)
-        yield "with zeros", _each(lambda x: x if _is_order(x) else _like(x, np.zeros(x.shape, x.dtype)), args, kept)
+        yield "with zeros", _each(lambda x: x if is_order(x) else _like(x, np.zeros(x.shape, x.dtype)), args, kept)
     if any(x.dtype.kind in "fc" for x in arrays):
         yield "negated", _each(_on_floats(np.negative), args, kept)
         yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args, kept)
@@ -184,11 +190,14 @@ def last_changed(args: Arguments, kept: Collection[int] = ()) -> Arguments:
     return _each(changed, args, kept)
 
 
-def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (), *, special: bool = False) -> Variants:
+def numbers(
+    args: Arguments, names: Collection[str], kept: Collection[str] = (), *, special: bool = False, ahead: bool = False
+) -> Variants:
     """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 
-    The axis is the last too, counted from the end. An int of 0 or 1 is one more where it is an order or a choice by its name.
-    Beside arrays of integers there is one more for an int, and never less: it may be the length that they point into.
+    The axis is the last too, counted from the end. An int of 1 is 2, where it is no place by its name, and one of 0 is 1 where
+    it is an order or a choice by its name. Beside arrays of integers there is one more for an int, and never less: it may be
+    the length that they point into.
 
     Parameters
     ----------
@@ -201,6 +210,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
     special : bool
         Whether 1 is tried too, and 0 of what is an amount by its name: kernels have a short way for these. And lists of floats
         with one less.
+    ahead : bool
+        Whether a stride of 1 is 2 too, and the last of several ints one more: with these a kernel in C may read outside.
 
     Yields
     ------
@@ -212,11 +223,13 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
     >>> [args[1:] for _, args in numbers((np.ones(3), 2.0, 3), ["x", "sigma", "count"], special=True)]
     [(1.4, 3), (1.0, 3), (0.0, 3), (2.0, 2), (2.0, 1)]
     >>> [args for _, args in numbers((np.ones(3), -1, 4, 1), ["x", "axis", "count", "step"])]
-    [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
+    [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1), (array([1., 1., 1.]), -1, 4, 2)]
     >>> [args[1] for _, args in numbers((np.array([0, 2]), 5), ["indices", "count"], special=True)]
     [6]
     >>> [args[1:] for _, args in numbers((np.ones(3), 0, 1), ["x", "ddof", "stride"])]
     [(1, 1)]
+    >>> [args[1:] for _, args in numbers((np.ones(3), 1, (2, 2)), ["x", "stride", "factors"], ahead=True)]
+    [(2, (2, 2)), (1, (2, 3))]
     """
     indices = any(x.dtype.kind in "iu" for x in arrays_in(args))
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
@@ -227,7 +240,10 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
             others = [type(x)(0.7 * x)]  # no simple share: products with lengths are no integers
         elif (x is None or type(x) is int) and AXIS.fullmatch(name):
             others = [int(x == 0), -1]
-        elif type(x) is int and x in (0, 1) and CHOICE.fullmatch(name):
+        elif type(x) is int and (
+            (x in (0, 1) and CHOICE.fullmatch(name))
+            or (x == 1 and not PLACE.fullmatch(name) and (ahead or not AHEAD.fullmatch(name)))
+        ):
             others = [x + 1]
         elif type(x) is int and x > 1:  # a step of 0 would not end
             others = [x + 1 if indices else x - 1]
@@ -239,6 +255,8 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = (),
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
         if special and type(x) in (list, tuple) and len(x) > 1 and all(type(y) is float for y in x):
             others = [x[:-1]]
+        if ahead and not indices and type(x) in (list, tuple) and len(x) > 1 and all(type(y) is int and y > 0 for y in x):
+            others = [] if AXES.fullmatch(name) else [type(x)([*x[:-1], x[-1] + 1])]
         for other in others:
             if other != x:
                 yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
@@ -395,7 +413,7 @@ def single_precision(args: Arguments) -> Variants:
 
 
 def double_precision(args: Arguments) -> Variants:
-    """Yield the arguments with float64 for integers, where all arrays are of integers.
+    """Yield the arguments with float64 for integers and for float32, where all arrays are of these; complex128 for complex64.
 
     Parameters
     ----------
@@ -411,12 +429,14 @@ def double_precision(args: Arguments) -> Variants:
     --------
     >>> [x.dtype.name for _, (x, _) in double_precision((np.arange(3), 2))]
     ['float64']
+    >>> [x.dtype.name for _, (x,) in double_precision((np.ones(3, np.float32),))]
+    ['float64']
     >>> list(double_precision((np.ones(3), np.arange(3))))
     []
     """
     arrays = arrays_in(args)
-    if arrays and all(x.dtype.kind in "iu" for x in arrays):
-        yield WIDE, _each(lambda x: x.astype(np.float64), args)
+    if arrays and (all(x.dtype.kind in "iu" for x in arrays) or all(x.dtype.char in "fF" for x in arrays)):
+        yield WIDE, _each(lambda x: x.astype(np.complex128 if x.dtype.kind == "c" else np.float64), args)
 
 
 def mixed_precision(args: Arguments) -> Iterator[tuple[int, Arguments]]:
@@ -671,13 +691,13 @@ def _resized(x: Array, shape: tuple[int, ...]) -> Array:
     """Return an array of another size: values are repeated from the front along each axis, or left out."""
     if shape == x.shape:
         return x
-    if _is_order(x):
+    if is_order(x):
         (length,) = shape
         return np.concatenate([x[:length].argsort().argsort(), np.arange(len(x), length)]).astype(x.dtype)
     return x[np.ix_(*[np.arange(new) % max(old, 1) for new, old in zip(shape, x.shape, strict=True)])]
 
 
-def _is_order(x: Array) -> bool:
+def is_order(x: Array) -> bool:
     """Whether an array has each of the numbers from 0 to its length once: a permutation, which stays one."""
     return x.ndim == 1 and x.dtype.kind in "iu" and x.size > 1 and bool(np.array_equal(np.sort(x), np.arange(x.size)))
 

@@ -59,6 +59,7 @@ def test_a_graph_gives_what_the_function_gives(text, options):
     held(text, fullgraph=True, **options)
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")  # since CPython 3.12
 @pytest.mark.parametrize("text", AS_THEY_ARE)
 def test_what_python_decides_by_such_a_bool_runs_as_it_is(text):
     with pytest.warns(PerformanceWarning, match="runs as it is"):

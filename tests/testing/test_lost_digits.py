@@ -5,7 +5,7 @@ import pytest
 
 import dispatch
 from dispatch.testing.difference_quotients import Probe
-from dispatch.testing.lost_digits import has_lost_digits, little_off, rounded
+from dispatch.testing.lost_digits import has_lost_digits, little_off, rounded, went_through_single
 
 X = np.random.default_rng(1).normal(size=(3, 4)) + 2.0
 SEEDS = [np.random.default_rng(2).normal(size=(3, 4))]
@@ -84,3 +84,17 @@ def test_values_that_all_fit_in_single_precision():
     assert has_lost_digits(narrow(wide), wide)
     assert not has_lost_digits(wide, wide)
     assert not has_lost_digits(narrow(wide), narrow(wide))
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (narrow(X), True), (narrow(X) * (1 + 1j), True), (X, False), (np.append(narrow(X), X[0, 0]), False),
+        (np.round(X), False), (np.sign(X), False), (np.round(X * 16) / 16, False), (narrow(X).astype(np.float32), False),
+        (np.full(3, np.nan), False), (np.zeros(3), False), (np.zeros(0), False), (np.array(["text"], object), False),
+    ],
+)  # fmt: skip
+def test_a_result_that_went_through_single_precision(output, expected):
+    assert went_through_single([X, np.asarray(3)], output) is expected
+    assert not went_through_single([X, narrow(X)], output)  # it may be made of the one that fits
+    assert not went_through_single([np.arange(3)], output)
