@@ -306,6 +306,8 @@ def check_function(f: object, who: str, error: type[DispatchError] = ArgumentErr
         remedy = "Give its method, f.forward" if method else f"Write {who}{call}, not {who}(f(x))"
         if isinstance(f, str) and "::" in f:
             remedy = f"The operator of this name is dispatch.ops.{f.replace('::', '.')}"
+        elif isinstance(f, bool):
+            remedy = f"Options are given by name: {who}(f, option={f})"
         raise error(f"{who} takes a function, and was given {kind_of(f)}. {remedy}.")
 
 

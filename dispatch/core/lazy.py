@@ -64,6 +64,7 @@ ELSEWHERE = {
     "script": "compile",
     "stop_gradient": "detach",
     "switch": "cond",
+    "symbolic_trace": "make_fx",
     "trace": "make_fx",
     "value_and_jacobian": "jacrev",
 }

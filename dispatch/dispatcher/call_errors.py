@@ -477,6 +477,12 @@ def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], ou
     for output in flat:
         for name, value in zip(definition.arguments.names, args, strict=True):
             for x in leaves(value):
+                if output is x and any(a.name == name and a.is_write for a in definition.schema.arguments):
+                    written = (
+                        "It is written to, so that the caller has it: return nothing, -> None, or declare it, "
+                        f"(Tensor(a!) {name}) -> Tensor(a!)."
+                    )
+                    return AliasError(f"{said} its input {name!r} itself. {written}", operator=definition.name, argument=name)
                 if output is x:
                     return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=definition.name, argument=name)
                 if isinstance(x, np.ndarray) and share_memory(output, x):

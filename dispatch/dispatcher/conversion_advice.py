@@ -191,6 +191,8 @@ def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
         return f" Write np.asarray({name})."
     if hasattr(x, "__array_interface__") or _has_memory(x):  # Pillow's images find it when they are asked
         return f" Write np.asarray({name})."
+    if MODULE(cls).startswith("autograd.numpy."):  # HIPS autograd's boxes
+        return " It is traced by HIPS autograd. Write dispatch.grad(f)(x), or dispatch.interop.autograd.grad for theirs."
     or_any = f"; hint the parameter `{name}: typing.Any` where it is meant" * hinted
     return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here{or_any}."
 

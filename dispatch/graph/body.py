@@ -87,8 +87,10 @@ class Body(Attributes):
         self.constants[node.name] = array
         return node
 
-    def call(self, op: OpOverload, args: tuple[Any, ...], value: Any, source: Line | None = None) -> Node:
+    def call(self, op: OpOverload, args: tuple[Any, ...], value: Any = ..., source: Line | None = None) -> Node:
         """Add a call of an operator and return its node. `args` are all its arguments, in schema order."""
+        if value is ...:
+            raise GraphError("call takes what the result is like, too. Write graph.call(op, args, node.value) of another node.")
         if not isinstance(op, OpOverload):
             raise GraphError(f"call adds a call of an operator, dispatch.ops.np.sin say, and was given {kind_of(op)}.")
         return self.add("call", op.schema.name, op, args, value, source)
@@ -293,14 +295,24 @@ class Body(Attributes):
         """
         new = type(self)()
         stands: dict[Node, Any] = {}
+        missing: list[Node] = []
         for node in self.nodes:
             args = standing(node.args, stands)
             if node.kind == "item" and (items := items_of(args[0])) is not None:
                 stands[node] = items[args[1]]
                 continue
             made = stands[node] = rule(new, node, args)
+            if made is None and node.value is not None:
+                missing.append(node)
+            elif made is node:
+                raise GraphError(f"rebuilt: the rule returned {node.name!r} of the old graph. Return new.like(node, args).")
             if node.kind == "constant" and type(made) is Node and made.kind == "constant":
                 new.constants.setdefault(made.name, self.constants[node.name])
+        taken = [self.outputs, *(node.args for node in self.nodes)] if missing else []
+        for node in nodes_in(taken):
+            if node in missing:
+                said = f"rebuilt: the rule returned None for {node.name!r}, which others take."
+                raise GraphError(f"{said} Return a node, new.like(node, args) say.")
         self._finish(new, stands)
         return new
 

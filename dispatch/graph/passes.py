@@ -14,7 +14,7 @@ It has more than 350 lines because the passes ask the same of a node: what it wr
 import warnings
 from collections.abc import Callable
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..core import DispatchKey, OpOverload
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves
 from ..core.wrong_calls import clear
+from ..errors import GraphError, kind_of
 from ..schema.tags import Tag
 from .alias_analysis import AliasAnalysis, is_data, may_be_view
 from .body import Body
@@ -64,10 +65,22 @@ def apply(graph: G, *passes: Callable[[G], G]) -> G:
     >>> apply(dispatch.make_fx(f)(np.ones(3)), common_subexpressions, dead_code).nodes
     [x, sin, multiply]
     """
+    given: Any = graph
+    if not isinstance(given, Body):
+        raise GraphError(f"apply takes the graph first, and was given {kind_of(given)}. Write apply(graph, dead_code).")
+    functions: Any = passes
+    for each in functions:
+        if not callable(each):
+            some = "apply(graph, *passes)" if isinstance(each, (list, tuple)) else "apply(graph, dead_code)"
+            raise GraphError(f"apply takes passes, which are functions, and was given {kind_of(each)}. Write {some}.")
     at = 0
     while at < len(passes):
         edits = _edits(passes[at:])
-        graph = _edited(graph, *edits) if edits else passes[at](graph)
+        made: Any = _edited(graph, *edits) if edits else passes[at](graph)
+        if not isinstance(made, Body):
+            who = getattr(passes[at], "__name__", "pass")
+            raise GraphError(f"apply: the pass {who} returned {kind_of(made)}. A pass returns the graph that it made.")
+        graph = cast("G", made)
         graph.lint()
         at += max(len(edits), 1)
     return graph

@@ -38,7 +38,7 @@ from ..core.others_words import note_words
 from ..core.pytree import leaves, mapped, unflatten
 from ..dispatcher.layer import layers
 from ..errors import DefinitionError, DispatchError, TracingError, kind_of
-from ..schema.types import RESIDUAL
+from ..schema.types import RESIDUAL, ListOf
 
 NOTHING: frozenset[int] = frozenset()
 TRANSFORMS = frozenset({int(DispatchKey.JVP), int(DispatchKey.AUTOGRAD), int(DispatchKey.VMAP)})
@@ -212,6 +212,8 @@ def note_rule(error: Exception, op: OpOverload, what: str, values: Any) -> None:
         said = f"in the {what} of {op.name}"
         if what in _TUPLES and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
             said += f": {_TUPLES[what].format(', '.join(op.arguments.names))}"
+            lists = [a.name for a in op.schema.arguments if a.type.has_tensor and isinstance(a.type, ListOf)]
+            said += f"; a list of these for {' and '.join(lists)}, which is a list" if lists else ""
         if isinstance(error, RecursionError):
             said += f". If it asks for what it is the rule of, it runs again, without end: call {op.schema.name} itself."
         if said not in getattr(error, "__notes__", ()):

@@ -165,6 +165,8 @@ def made_of(x: Any) -> str:
         return f" It is the export of {exported} already: call it, or export that operator."
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
+    if inspect.isfunction(x) and x.__name__ == "_":
+        return ' Above a rule write @dispatch.register_fake("mylib::f"), with the name of its operator, or @f.register_fake.'
     if inspect.isroutine(x) or (callable(x) and not inspect.isclass(x) and type(x).__name__ != "Namespace"):
         return f' Make one of it: custom_op("mylib::{_word_of(x)}", f, mutates_args=()).'
     return ""

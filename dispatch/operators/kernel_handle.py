@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from ..core import DispatchKey, OpOverload, Registration, fallthrough_kernel
+from ..core import DispatchKey, OpOverload, Registration, device_of, fallthrough_kernel
 from ..core.source import where
 from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import clear
 from ..dispatcher.layer import key_of_name
-from ..errors import DefinitionError, LibraryError, NoKernelError
+from ..errors import ArgumentError, DefinitionError, LibraryError, NoKernelError, kind_of
 from .register import resolve
+
+NOT_A_KEY = (int, float, complex, list, tuple)
 
 
 class KernelFunction(Fields):
@@ -49,7 +51,17 @@ class KernelFunction(Fields):
         -------
         object
             What the kernel returns.
+
+        Raises
+        ------
+        ArgumentError
+            If an array or a number stands where the key does, the first argument of the operator most likely.
         """
+        if not isinstance(keyset, DispatchKey) and (device_of(keyset) is not None or isinstance(keyset, NOT_A_KEY)):
+            raise ArgumentError(
+                f"call_boxed takes the key first, and was given {kind_of(keyset)}. Write kernel(x), or "
+                "kernel.call_boxed(kernel.key, x)."
+            )
         return self(*args, **keywords)
 
     def __repr__(self) -> str:

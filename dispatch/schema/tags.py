@@ -28,6 +28,10 @@ class _Tags(EnumMeta):
 
 
 def _no_tag(name: object) -> str:
+    if name == "pt2_compliant_tag":
+        return f"there is no tag {name!r}: every operator is held to what that promises in torch. Leave it out."
+    if str(name).startswith("needs_"):
+        return f"there is no tag {name!r}. Hint the argument in that layout: Annotated[np.ndarray, 'C']."
     known = did_you_mean(str(name), Tag.__members__) or f" Tags: {', '.join(Tag.__members__)}."
     return f"there is no tag {name!r}.{known}"
 

@@ -14,6 +14,7 @@ from ..dispatcher.call_errors import refused
 from ..dispatcher.printing import brief, describe_value
 from ..errors import ArgumentError, how_many
 from ..layers.autograd import Pullbacks, TrackedTensor
+from ..layers.autograd.derivative_sources import Form
 from ..operators.functional_variant import origin_of
 from ..schema.opaque_types import find_class
 from ..schema.types import INT, ClassType, LiteralOf, OptionalOf, Type
@@ -171,7 +172,8 @@ class Case(NamedTuple):
         rule = self.rule(key)
         if isinstance(rule, Pullbacks):
             rule = next((pullback.function for pullback in rule.by_argument.values()), rule)
-        return where(getattr(rule, "backward", None) or getattr(rule, "function", None) or rule)
+        source = getattr(rule, "backward", None) or getattr(rule, "function", None)
+        return "register_autograd" if not callable(source) and isinstance(rule, Form) else where(source or rule)
 
     @property
     def kernel(self) -> str:

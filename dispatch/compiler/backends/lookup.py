@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...core.source import levels_out
-from ...core.wrong_calls import check_takes, clear
+from ...core.wrong_calls import check_takes, clear, may_take
 from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, check_word, did_you_mean, how_many, kind_of, shown
 from ...graph import Graph, Metadata, Node, nodes_in
 from ...graph.subgraph import Subgraph
@@ -131,6 +131,8 @@ def register_backend(name: str, fn: Backend | None = None, *, claims: Callable[[
         raise DefinitionError(f"register_backend takes the backend's name first, a text, and was given {kind_of(name)}.")
     if fn is not None and not callable(fn):
         raise DefinitionError(f"a backend is a function of a graph and its inputs' metadata, and {kind_of(fn)} was given.")
+    if fn is not None and not may_take(fn, 2):
+        raise DefinitionError("register_backend: a backend is called as fn(graph, metadata). Take both.")
     if claims is not None and not callable(claims):
         raise DefinitionError(f"register_backend: claims is a function of a node, and {kind_of(claims)} was given.")
     if fn is not None:

@@ -82,7 +82,10 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
         count = "nothing" if saved is None else f"{saved} array{'' if saved == 1 else 's'}"
         given = f"ctx.saved_tensors is a tuple of what setup_context saved, {count}"
         write = f"{', '.join('xyzuvw'[: saved or 1])}{',' if saved == 1 else ''} = ctx.saved_tensors"
-        write += "" if isinstance(error, IndexError) else ", without a call"
+        as_method = "not callable" in str(error)
+        write += ", without a call" if as_method else ""
+        if saved == 1 and "unpack" in str(error):
+            write += "; or save them one by one, ctx.save_for_backward(a, b), where that was one list"
     elif "needs_input_grad" in line.text:
         given = f"ctx.needs_input_grad is a tuple of {len(names)}, one for each argument ({', '.join(names)})"
         write = f"ctx.needs_input_grad[0], {'by its place' if 'ind' in str(error) else 'without a call'}"

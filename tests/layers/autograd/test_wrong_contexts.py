@@ -134,11 +134,25 @@ def a_call(ctx, g):
     return g * y, g * x
 
 
-@pytest.mark.parametrize("backward", [three_of_two, a_call])
-def test_a_backward_is_told_how_many_arrays_were_saved(backward):
-    said = of_two(backward, keeps_both)
+def keeps_a_list(ctx, inputs, output):
+    ctx.save_for_backward(list(inputs))
+
+
+@pytest.mark.parametrize(
+    ("backward", "setup", "advice"),
+    [
+        (three_of_two, keeps_both, "2 arrays. Write x, y = ctx.saved_tensors."),
+        (a_call, keeps_both, "2 arrays. Write x, y = ctx.saved_tensors, without a call."),
+        (
+            three_of_two, keeps_a_list,
+            "1 array. Write x, = ctx.saved_tensors; or save them one by one, ctx.save_for_backward(a, b), where that was one list.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_backward_is_told_how_many_arrays_were_saved(backward, setup, advice):
+    said = of_two(backward, setup)
     assert said.startswith("wrongcontexts::product: its backward failed in test_wrong_contexts.py:")
-    assert said.endswith("; ctx.saved_tensors is a tuple of what setup_context saved, 2 arrays. Write x, y = ctx.saved_tensors, without a call.")
+    assert said.endswith(f"; ctx.saved_tensors is a tuple of what setup_context saved, {advice}")
 
 
 def test_needs_input_grad_is_no_method():
