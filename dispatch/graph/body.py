@@ -295,7 +295,7 @@ class Body(Attributes):
         """
         new = type(self)()
         stands: dict[Node, Any] = {}
-        missing: list[Node] = []
+        missing: set[Node] = set()
         for node in self.nodes:
             args = standing(node.args, stands)
             if node.kind == "item" and (items := items_of(args[0])) is not None:
@@ -303,7 +303,7 @@ class Body(Attributes):
                 continue
             made = stands[node] = rule(new, node, args)
             if made is None and node.value is not None:
-                missing.append(node)
+                missing.add(node)
             elif made is node:
                 raise GraphError(f"rebuilt: the rule returned {node.name!r} of the old graph. Return new.like(node, args).")
             if node.kind == "constant" and type(made) is Node and made.kind == "constant":

@@ -331,6 +331,16 @@ def test_an_array_like_another_of_another_shape_has_the_order_that_was_asked(fun
     assert (found.shape, found.strides, found.dtype) == (expected.shape, expected.strides, expected.dtype)
 
 
+@pytest.mark.parametrize("function", [np.zeros_like, np.ones_like, np.empty_like, lambda x, **more: np.full_like(x, 2.0, **more)])
+@pytest.mark.parametrize("shape", [-1, (3, -2)], ids=str)
+def test_an_array_like_another_has_no_negative_length_in_any_layer(function: Any, shape: Any) -> None:
+    with dispatch.FakeTensorMode() as mode:
+        fake = mode.from_array(X)
+    for x in (X, dispatch.tensor(X, requires_grad=True), fake):
+        with pytest.raises(ValueError, match="negative dimensions are not allowed"):
+            function(x, shape=shape)
+
+
 def test_of_a_condition_in_numbers_that_no_layer_follows_a_shape_rule_knows_how_many_hold() -> None:
     for condition in ([1, 0, 2], [0.0, 0.5, np.nan], np.array([0, 3, 1]), [True, False, True]):
         for f in (lambda x, c=condition: np.compress(c, x, 1), lambda x, c=condition: np.extract(c, x[0]), lambda x, c=condition: x.T.compress(c, 0)):

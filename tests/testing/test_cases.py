@@ -85,3 +85,24 @@ def test_branches_are_the_other_choices_and_what_may_be_left_out():
         (" on the sample with 'kind' as Kind.HIGH", (*case.args[1:3], Kind.HIGH)),
     ]
     assert [each.args[1:] for each in case.branches({"y", "mode"})] == [(*case.args[1:3], Kind.HIGH)]
+
+
+def test_a_longer_list_moves_the_places_behind_it_and_one_with_its_weights_stays():
+    op = custom_op("cases::lists", lambda xs, y: y * 2.0, mutates_args=(), schema="(Tensor[] xs, Tensor y) -> Tensor")
+    tracked = [dispatch.tensor(np.ones(3), requires_grad=True) for _ in range(3)]
+    (longer,) = bind(op, (tracked[:2], tracked[2]), {}).longer_lists()
+    assert (longer.what, longer.tracked, len(longer.args[0])) == (" on the sample with one array more in 'xs'", (0, 1, 2, 3), 3)
+    (longer,) = bind(op, ([np.ones(3), tracked[0]], np.ones(3)), {}).longer_lists()
+    assert longer.tracked == (1, 2)
+    (longer,) = bind(op, ([np.ones(3)], tracked[0]), {}).longer_lists()
+    assert longer.tracked == (2,)
+    assert not list(bind(op, (tracked[:2], np.ones(2)), {}).longer_lists())
+    assert not list(bind(op, (tracked[:2], tracked[2]), {}).longer_lists({"xs"}))
+
+
+def test_none_is_two_where_an_int_may_be_and_no_axis():
+    op = custom_op("cases::ints", lambda x, n, axis, y: x * 2.0, mutates_args=(), schema="(Tensor x, int? n, int? axis, float? y) -> Tensor")
+    case = bind(op, (np.ones(3), None, None, None), {})
+    assert [(each.what, each.args[1:]) for each in case.given_ints()] == [(" on the sample with 'n' of 2", (2, None, None))]
+    assert not list(case.given_ints({"n"}))
+    assert not list(bind(op, (np.ones(3), 4, None, None), {}).given_ints())
