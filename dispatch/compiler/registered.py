@@ -356,6 +356,17 @@ def _refuse(name: str, said: str) -> NoReturn:
     raise TracingError(f"of a rule of {name}, which runs while a trace is made: {said} Pass what is needed to the operator.")
 
 
+def _inside_ours(x: Any) -> Any:
+    """Return the object of a method of this package, or the function in a cache of one; None of anything else."""
+    inner = x.__wrapped__ if type(x) is CACHED else x.__self__ if type(x) is types.MethodType else None
+    function: Any = getattr(inner if type(x) is CACHED else x, "__func__", inner)
+    ours = type(function) is types.FunctionType and function.__module__.partition(".")[0] == PACKAGE
+    return inner if ours and is_listed_function(function) else None
+
+
+CACHED: Any = type(functools.lru_cache(len))
+
+
 def _parts(x: Any, seen: dict[int, Any], opacity: Opacity | None = None) -> Iterator[tuple[Any, Opacity | None]]:
     """Yield what in a rule is a user's, and operators; each with what says whether it is called as one operator."""
     cls = type(x)
@@ -367,6 +378,11 @@ def _parts(x: Any, seen: dict[int, Any], opacity: Opacity | None = None) -> Iter
     elif cls in (tuple, dict):  # the second one has rules by the names of arguments
         for part in x if cls is tuple else x.values():
             yield from _parts(part, seen, opacity)
+    elif cls in (list, set, frozenset):  # of a rule that this package makes of hints, say: then nothing in it is a user's
+        if any([part for item in x for part in _parts(item, seen, opacity)]):
+            yield x, opacity
+    elif (inner := _inside_ours(x)) is not None:
+        yield from _parts(inner, seen, opacity)
     elif cls is types.FunctionType and is_listed_function(x):
         for part in (*map(contents, x.__closure__ or ()), *(x.__defaults__ or ())):
             yield from _parts(part, seen, opacity)

@@ -80,7 +80,13 @@ def check_kernel_parameters(op: OpOverload, kernel: Rule) -> None:
     count = op.arguments.positional
     named = op.arguments.names[count:]
     if _is_plain(kernel) and not kernel.__code__.co_kwonlyargcount and not named:
-        most = kernel.__code__.co_argcount
+        most, expected = kernel.__code__.co_argcount, op.arguments.names[:count]
+        if (given := _names(kernel)[:count]) != expected and sorted(given) == sorted(expected):
+            raise DefinitionError(
+                f"{op.name}: the kernel takes ({', '.join(given)}), and the operator ({', '.join(expected)}). Arguments come "
+                "by position: give the kernel the operator's order.",
+                operator=op.name,
+            )
         if most - len(kernel.__defaults__ or ()) <= count <= most:
             return
     try:

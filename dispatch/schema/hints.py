@@ -281,8 +281,10 @@ class HintReader:
         for note in hint.__metadata__:
             if note in LAYOUTS:
                 self.layout = (*self.layout, note)
-            elif isinstance(note, str) and close_matches(note.lower(), LAYOUT_WORDS):
+            elif isinstance(note, str) and (close_matches(note.lower(), LAYOUT_WORDS) or (len(note) == 1 and note.isupper())):
                 raise self._fault(f"The layout '{note}' is written 'C', 'F' or 'writeable'.")
+        if {"C", "F"} <= {*self.layout}:
+            raise self._fault("An array of two axes lies in one order. Name one, 'C' or 'F'.")
         self.bounds = bounds_of(hint.__metadata__) or self.bounds
         kind = self._read(hint.__origin__)
         if self.layout and not kind.has_tensor:

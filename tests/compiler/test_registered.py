@@ -690,3 +690,19 @@ def test_a_rule_that_is_true_of_shape_and_dtype_is_enough(truth, dynamic):
     run = dispatch.compile(lambda a: op(a) + 1, dynamic=dynamic, fullgraph=True)
     for given in (a, a, a[:-1]):
         assert np.array_equal(run(given), kernel(given) + 1)
+
+
+def test_what_this_package_makes_of_a_signature_and_of_axis_names_is_no_state_of_a_users():
+    jaxtyping = pytest.importorskip("jaxtyping")
+    mean = dispatch.custom_op(
+        "registered::signed", lambda a: np.asarray(a.mean()), mutates_args=(), signature="(n)->()", schema="(Tensor a) -> Tensor"
+    )
+    mean.register_autograd(lambda ctx, g: np.broadcast_to(g[..., None] / ctx.shape[-1], ctx.shape), setup_context=lambda ctx, given, _: setattr(ctx, "shape", given[0].shape))
+
+    def of_rows(a: jaxtyping.Float[np.ndarray, "n m"]) -> jaxtyping.Float[np.ndarray, "n"]:  # noqa: F722, F821  axes
+        return a.mean(-1)
+
+    named = dispatch.custom_op("registered::named", of_rows, mutates_args=())
+    rows = np.arange(6.0).reshape(2, 3)
+    for f in (lambda a: mean(a) + 1, lambda a: named(a) + 1, dispatch.vmap(lambda a: mean(a) + 1), dispatch.grad(lambda a: np.sum(mean(a) ** 2))):
+        np.testing.assert_array_equal(dispatch.compile(f, fullgraph=True)(rows), f(rows))
