@@ -97,12 +97,14 @@ class Case(NamedTuple):
     def longer_lists(self, kept: Collection[str] = ()) -> Iterator["Case"]:
         """Return the case with one array more in each list of arrays, a copy of its last and tracked as that.
 
-        Lists in `kept` stay, and those beside which another argument has as many items or an axis as long: weights, say.
+        Lists in `kept` stay, those that are written to, and those beside which another argument has as many items or an axis as
+        long: weights, say.
         """
         end = 0
+        written = {a.name for a in self.op.schema.arguments if a.is_write}
         for i, (name, xs) in enumerate(zip(self.op.arguments.names, self.args, strict=True)):
             end += len(arrays_in(xs))
-            if name not in kept and type(xs) in (list, tuple) and xs and all(map(is_array, xs)):
+            if name not in kept and name not in written and type(xs) in (list, tuple) and xs and all(map(is_array, xs)):
                 if any(len(xs) in _lengths(x) for x in self.args if x is not xs):
                     continue
                 args = (*self.args[:i], type(xs)([*xs, xs[-1].copy()]), *self.args[i + 1 :])

@@ -143,7 +143,7 @@ def test_backward_returns_dict(make):
     """
     op = make("(Tensor x) -> Tensor", lambda ctx, g: {"x": g})
     assert backward_message(op(leaf(X))) == (
-        f"{op.name}: its backward gave a dict for argument 'x'. Return an array, or None where there is no gradient."
+        f"{op.name}: its backward gave a dict for argument 'x'. Return a tuple, with one for each of (x)."
     )
 
 
