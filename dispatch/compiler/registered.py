@@ -360,7 +360,7 @@ def _inside_ours(x: Any) -> Any:
     """Return the object of a method of this package, or the function in a cache of one; None of anything else."""
     inner = x.__wrapped__ if type(x) is CACHED else x.__self__ if type(x) is types.MethodType else None
     function: Any = getattr(inner if type(x) is CACHED else x, "__func__", inner)
-    ours = type(function) is types.FunctionType and function.__module__.partition(".")[0] == PACKAGE
+    ours = type(function) is types.FunctionType and str(function.__module__).partition(".")[0] == PACKAGE
     return inner if ours and is_listed_function(function) else None
 
 

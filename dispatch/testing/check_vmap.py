@@ -15,7 +15,7 @@ from ..schema.tags import Tag
 from .cases import Case, Options, another, arrays_in
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
-from .kernel_runs import longer_lists, quietly, run, written_arrays
+from .kernel_runs import longer_lists_used, quietly, run, written_arrays
 from .report import Findings
 from .variants import MORE, named, numbers, permuted, sizes, values
 
@@ -57,7 +57,7 @@ def _varied(case: Case, options: Options) -> Iterator[Case]:
         if "value of" in what and not any(type(x) is int and x < 0 and not (type(y) is int and y < 0) for x, y in pairs):
             yield case.with_args(args, f" on the sample {named(what, names)}")
     yield from case.branches(options.fixed)
-    yield from longer_lists(case, options.fixed)
+    yield from longer_lists_used(case, options.fixed)
     for what, args in islice(sizes(case.args, case.places(options.fixed), only_longer=True), 1):
         yield case.with_args(args, f" on the sample {what}")
 

@@ -20,7 +20,7 @@ from .cases import Case, Options, map_arrays
 from .child_process import Elsewhere, has_fork
 from .difference_quotients import Probe, Recording, as_reals, judged, random_like, scaled
 from .guarded_memory import Guarded
-from .kernel_runs import longer_lists, quietly
+from .kernel_runs import longer_lists_used, quietly
 from .lost_digits import LOST_DIGITS, has_lost_digits, rounded
 from .report import Findings
 from .variants import EMPTY, LARGE, MORE, ONE_ELEMENT, is_order, layouts, lists, named, numbers, single_precision, sizes, values
@@ -71,7 +71,7 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
             for longer, other in sizes(args, fixed):  # an axis of a square looks like its other
                 if longer.startswith(SQUARE):
                     yield case.with_args(_nearby(other, kept), f" on the sample {named(what, names)} and {longer}")
-        for more in longer_lists(case, options.fixed):
+        for more in longer_lists_used(case, options.fixed):
             yield more.with_args(_nearby(more.args, kept))
         for what, args in lists(case.args, names, options.fixed, same_length=True):
             yield case.with_args(_nearby(args, kept), f" on the sample {what}")

@@ -96,7 +96,7 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def longer_lists(case: Case, kept: Collection[str] = ()) -> Iterator[Case]:
+def longer_lists_used(case: Case, kept: Collection[str] = ()) -> Iterator[Case]:
     """Return the case with one array more in each list, where the kernel takes it and does something else then.
 
     One that looks at the first two alone, and takes more, is not meant for more.

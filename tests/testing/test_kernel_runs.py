@@ -7,7 +7,7 @@ from planted import A, define
 
 from dispatch import Tag
 from dispatch.testing.cases import bind
-from dispatch.testing.kernel_runs import FILLINGS, longer_lists, results, run, written_arrays
+from dispatch.testing.kernel_runs import FILLINGS, longer_lists_used, results, run, written_arrays
 
 
 def case_of(kernel, schema="(Tensor x) -> Tensor", args=(A,), **options):
@@ -72,12 +72,12 @@ def test_what_a_schema_lets_a_kernel_write_to():
 
 def test_a_list_is_made_longer_where_the_kernel_does_something_with_the_third():
     of_all = case_of(lambda xs: sum(xs[1:], xs[0] * 1.0), "(Tensor[] xs) -> Tensor", ([A, A],))
-    assert [len(more.args[0]) for more in longer_lists(of_all)] == [3]
+    assert [len(more.args[0]) for more in longer_lists_used(of_all)] == [3]
     of_two = case_of(lambda xs: xs[0] * xs[1], "(Tensor[] xs) -> Tensor", ([A, A],))
-    assert not list(longer_lists(of_two))
+    assert not list(longer_lists_used(of_two))
 
     def refuses(xs):
         x, y = xs
         return x * y
 
-    assert not list(longer_lists(case_of(refuses, "(Tensor[] xs) -> Tensor", ([A, A],))))
+    assert not list(longer_lists_used(case_of(refuses, "(Tensor[] xs) -> Tensor", ([A, A],))))
