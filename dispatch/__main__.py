@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .autodiff.reverse_mode import grad
 from .core import OpOverload
-from .errors import ArgumentError, DispatchError, OperatorNotFoundError, did_you_mean
+from .errors import ArgumentError, DispatchError, OperatorNotFoundError, did_you_mean, how_many
 from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
 from .numpy_ops import inventory
@@ -177,6 +177,7 @@ def _check(options: argparse.Namespace) -> int:
     aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
     with aside:
         defined = defined_by(options.module)
+    failures.check_operators({op.schema.namespace for op in defined})
     try:
         with aside, _progress(len(defined)) as advance:
             how = {"isolate": not options.no_isolate, "timeout": options.timeout, "require": require, "failures": failures}
@@ -193,8 +194,10 @@ def _check(options: argparse.Namespace) -> int:
         listed = [row._asdict() for row in rows]
         print(json.dumps({"operators": done, "of": len(defined), "failed": failed, "outcomes": listed}, indent=1))
     else:
+        bare = done - len({row.operator for row in rows if row.check != "samples"})  # nothing of them ran
         left = f" {len(defined) - done} were not checked." if done < len(defined) else ""
-        print(f"{done} operator{'s' * (done != 1)} checked, {failed} with faults.{left}")
+        left = f" {how_many(bare, 'operator')} had no sample to be checked with.{left}" if bare else left
+        print(f"{how_many(done - bare, 'operator')} checked, {failed} with faults.{left}")
     return status or (FAULTS if failed else 0)
 
 

@@ -304,6 +304,8 @@ def check_function(f: object, who: str, error: type[DispatchError] = ArgumentErr
     if not callable(f):
         method = callable(getattr(f, "forward", None))  # as torch's modules have it
         remedy = "Give its method, f.forward" if method else f"Write {who}{call}, not {who}(f(x))"
+        if isinstance(f, str):
+            remedy = "Give the function itself, not its name or its text"
         if isinstance(f, str) and "::" in f:
             remedy = f"The operator of this name is dispatch.ops.{f.replace('::', '.')}"
         elif isinstance(f, bool):

@@ -93,6 +93,9 @@ class Arguments:
         if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
             return beside(np.asarray(x)[()])  # a number, which no write changes
         check_data(x)
+        if is_array(x) and not (hasattr(x, "dtype") and hasattr(x, "shape")):
+            said = f"{self.who} was given {kind_of(x)}, and asks an array for its shape and dtype"
+            raise GradientError(f"{said}. Give the class these two attributes.")
         if is_array(x) and x.dtype.kind in "fc":
             return x if is_of_registered_class(x) else x if isinstance(x, np.generic) else np.asarray(x)
         place, argument, number = self.place_of(i)

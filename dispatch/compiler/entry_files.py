@@ -9,7 +9,8 @@ An entry is text:
     graph(1)  # ...                                        a graph, as Graph.dumps writes it; see serialize.py
 
 Reading runs no code. Whatever is wrong with a file, it is no entry: the function is traced, and the file is written again. It
-is no use to warn: the result is right, and the cause, a disk that was full or a process that was killed, is gone by then. A
+is no use to warn: the result is right, and the cause, a disk that was full or a process that was killed, is gone by then. Of a
+folder that cannot be made there is a warning, once: nothing would ever be kept. A
 file is written beside its place and moved there, so that no process sees half of one.
 
 The key is a digest of the walk's fingerprint, of what users have registered for operators, and of all whose version counts.
@@ -21,6 +22,7 @@ import platform
 import struct
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -30,8 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.source import Line
-from ..errors import DispatchError
+from ..core.source import Line, levels_out
+from ..errors import DispatchError, PerformanceWarning
 from ..graph import Graph, Metadata, Node, nodes_in
 from ..operators.rule_operators import is_ours, owner_of
 from .cache import LIMIT
@@ -208,6 +210,7 @@ class EntryFiles:
     def __init__(self, folder: Any) -> None:
         self.folder = None if folder is None else Path(folder)
         self.brought: dict[str, list[str]] = {}
+        self._warned = False
 
     def __bool__(self) -> bool:
         return self.folder is not None or bool(self.brought)
@@ -243,6 +246,13 @@ class EntryFiles:
         place = self.folder / key.name
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            if not self._warned:
+                self._warned = True
+                said = f"compile: nothing is kept in cache_dir={str(self.folder)!r}: {error.strerror}. Name one to write to."
+                warnings.warn(said, PerformanceWarning, stacklevel=levels_out())
+            return f"it could not be written: {error}"
+        try:
             name = f"{digest(text)}.entry"
             if len(known := entries_in(place)) >= MOST_ENTRIES and str(place / name) not in known:
                 return f"there are {MOST_ENTRIES} entries for such calls, in {place}"

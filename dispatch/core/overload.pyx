@@ -545,7 +545,7 @@ cdef class OpOverload:
     def __enter__(self): raise left_out(self, "with")
     def __exit__(self, *exception): pass
 
-    def unregister(self, registration):
+    def unregister(self, registration=None):
         """Remove a registration. The one that it had replaced runs again.
 
         Parameters

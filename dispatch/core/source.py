@@ -90,13 +90,15 @@ def where(fn: object) -> str:
     Returns
     -------
     str
-        `"file.py:12"`; for a callable without Python code what it is, in angle brackets.
+        `"file.py:12"`; for a callable without Python code what it is, in angle brackets; for a rule that is a word, that.
 
     Examples
     --------
     >>> where(np.sin), where(len), where(dict)
     ('<ufunc sin>', '<builtin len>', '<class dict>')
     """
+    if isinstance(fn, str):
+        return repr(fn)
     fn = innermost(fn)
     code = getattr(fn, "__code__", None)
     if isinstance(code, types.CodeType):

@@ -62,6 +62,7 @@ NO_PARAMETERS = {
 # What a parameter is that was left out, where its name does not say it.
 MISSING = {
     "device": " It is the name of a device, 'cpu' or one of your own.", "dispatch_key": " It is 'CPU', say.",
+    "grad.inputs": " This is autograd.grad, of a result: grad(y, x). The gradient of a function is dispatch.grad(f)(x).",
     "export.args": " It is a tuple of what f is called with: export(f, (x,)).",
     "impl.fn": " Write lib.impl('name', kernel, 'CPU'); or @library.impl(lib, 'name', 'CPU') above the function.",
     "jvp.primals": " Both are tuples, with one for each argument of f: jvp(f, (x,), (v,)).",
@@ -89,6 +90,8 @@ OPERATOR_ELSEWHERE = {
     "vmap": "dispatch.vmap({0})", "cpu": "{0}.register_kernel('cpu', kernel)", "cuda": "{0}.register_kernel('cuda', kernel)",
     "opcheck": "dispatch.testing.opcheck({0}, args)", "register_torch_dispatch": "{0}.register_dispatch(cls, rule)",
     "backward": "{0}.register_autograd(backward), and y.backward() of a result",
+    "setup_context": "{0}.register_autograd(backward, setup_context=setup_context)",
+    "register_backward": "{0}.register_autograd(backward)", "samples": "dispatch.testing.samples({0})",
 }  # fmt: skip
 
 
@@ -140,8 +143,8 @@ def no_layer(op: Any, given: object) -> DefinitionError:
 def no_registration(op: Any, given: object) -> DefinitionError:
     """What to raise where what is no registration was to be taken away."""
     return DefinitionError(
-        f"{op.name}: unregister takes what op.register returned, and was given {kind_of(given)}. Register another rule, which "
-        "takes the place of the one before; or register in a Library, and call its destroy()."
+        f"{op.name}: unregister takes what op.register returned, and {'nothing' if given is None else kind_of(given)} was "
+        "given. Register another rule, which takes the place of the one before; or register in a Library, and destroy() that."
     )
 
 

@@ -180,7 +180,9 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         remedy = found
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
         ours = any(isinstance(x, Tensor) for x in leaves(value))
-        remedy = f" Write np.{'stack' if ours else 'asarray'}(...) around it."
+        made = f"{argument.name} = np.asarray({argument.name})"
+        remedy = f" It is written to: make an array first, {made}, pass that, and look there for the result."
+        remedy = remedy if argument.is_write else f" Write np.{'stack' if ours else 'asarray'}(...) around it."
     elif argument.type.has_tensor and value is None:
         remedy = " Hint it `np.ndarray | None` if it may be left out."
     elif argument.type.has_tensor and isinstance(value, (int, float, complex)):
@@ -421,7 +423,8 @@ def _as_wanted(result: Return, output: Any) -> str:
     if line := line_for(output, "result"):
         return f" Return {line}."
     if isinstance(output, tuple) and len(output) > 1 and all(isinstance(x, (np.ndarray, Tensor)) for x in output):
-        return f" Hint the results: -> tuple[{', '.join(['np.ndarray'] * len(output))}]."
+        several = ", ".join(["np.ndarray"] * len(output)), ", ".join(["Tensor"] * len(output))
+        return f" Hint the results, -> tuple[{several[0]}]; or say them in schema=, -> ({several[1]})."
     if output is None:
         return " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
     numbers = isinstance(output, (int, float, complex, list, tuple))

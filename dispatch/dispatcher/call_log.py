@@ -195,6 +195,10 @@ class Profile(Watcher):
     @property
     def rows(self) -> list[ProfileRow]:
         """The sums, the largest own time first."""
+        if not self._used:
+            self._used = True  # said here
+            said = "this profile was never entered, so that it saw no call"
+            raise ArgumentError(f"{said}. Write `with dispatch.profile() as p:` around the calls.")
         found = [ProfileRow(*place, n, total / 1e9, own / 1e9) for place, (n, total, own) in self._sums.items()]
         return sorted(found, key=lambda row: row.own, reverse=True)
 

@@ -81,6 +81,10 @@ def line_for_others(x: object, name: str = "x") -> str | None:
 SCIPY_SPECIAL = frozenset({"log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"})
 
 
+# Functions of SciPy that NumPy has under the same name, with the same meaning: those are operators here.
+SAME = "det eig eigh eigvals eigvalsh inv norm pinv solve svd"  # not cholesky, upper there, nor qr
+IN_NUMPY = {"scipy.fft": "np.fft", **{f"scipy.linalg.{name}": "np.linalg" for name in SAME.split()}}
+PANDAS = "pandas makes arrays of what its columns are combined with. Write s.to_numpy() for the column or the table s."
 AS_STRIDED = (
     "np.lib.stride_tricks.as_strided reads memory by bytes, and what it finds there no layer follows. Write "
     "dispatch.numpy.as_strided(x, shape, strides), which copies the elements; for windows write "
@@ -133,6 +137,8 @@ def library_advice(otherwise: str) -> str:
             return VECTORIZE
         if module.startswith("numba."):
             return NUMBA
+        if module.startswith("pandas."):
+            return PANDAS
         if module.startswith("numpy.polynomial."):
             return POLYNOMIAL
         name = numpy_function()
@@ -146,6 +152,9 @@ def library_advice(otherwise: str) -> str:
     whole = f"{module}.{name}" if name else module
     if module == "scipy.special" and name in SCIPY_SPECIAL:
         return f"{whole} makes arrays of its arguments: write dispatch.ops.scipy_special.{name} in its place."
+    home = IN_NUMPY.get(whole) or IN_NUMPY.get(module)
+    if home is not None and hasattr(getattr(np, home.removeprefix("np.")), name):
+        return f"{whole} makes arrays of its arguments: write {home}.{name}, which is an operator here."
     return (
         f"{whole} makes arrays of its arguments. Make it an operator, with register_autograd, register_vmap and register_fake "
         f'where they are needed:\n    @dispatch.custom_op("mylib::{name or "f"}", mutates_args=())\n'

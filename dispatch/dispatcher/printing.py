@@ -48,6 +48,8 @@ def describe(op: OpOverload) -> str:
     devices = [device_of_key(key) or key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
     if not devices and op.table.has_backend():
         devices = ["every device"]
+    if not devices and op.table.live(DispatchKey.CompositeImplicit):
+        devices = ["made of other operators"]
     by_layer = {r.layer for r in op.table.all()}
     named = [(name, layer) for name, layer in sorted(layers.items()) if not layer.key.is_alias]
     rules = [name for name, layer in named if op.table.live(layer.key) or layer in by_layer]

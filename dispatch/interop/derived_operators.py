@@ -21,6 +21,7 @@ from ..autodiff.function_outputs import left
 from ..autodiff.reverse_mode import edges_at
 from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory
 from ..core.pytree import leaves, mapped
+from ..dispatcher.call_errors import note
 from ..layers.autograd import TrackedTensor, run_backward, track
 from ..layers.autograd.record import taken_from
 from ..layers.derivatives import zeros
@@ -357,6 +358,20 @@ def in_c_order(x: Any) -> Any:
     return x.copy() if type(x) is np.ndarray and not x.flags.c_contiguous else x
 
 
+def _noting(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A derived operator's kernel, whose exceptions name the operator that users know."""
+    count = len(op.schema.arguments)
+
+    def noting(*args: Any) -> Any:
+        try:
+            return kernel(*args)
+        except Exception as error:
+            note(op.definition, args[:count], error)
+            raise
+
+    return noting
+
+
 def _derived(op: OpOverload, what: str, parts: Callable[[OpOverload], Parts]) -> OpOverload:
     """The derived operator of that kind, made once for each definition of the operator."""
 
@@ -368,7 +383,7 @@ def _derived(op: OpOverload, what: str, parts: Callable[[OpOverload], Parts]) ->
         before = [a.replace(default=MISSING, kwarg_only=False, positional_only=False, alias=None) for a in schema.arguments]
         name = "_".join(filter(None, (schema.name, schema.overload, what)))
         found = build(Schema(schema.namespace, name, "", (*before, *after), returns))
-        found.register_at(DispatchKey.CompositeImplicit, kernel)
+        found.register_at(DispatchKey.CompositeImplicit, _noting(op, kernel))
         found.register_fake(fake)
         return found
 

@@ -16,6 +16,7 @@ from ..core.wrong_calls import clear
 from ..errors import ArgumentError, ConversionError, DeviceMismatchError, UnsupportedError, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
+from ..operators.rule_operators import is_ours
 from .jax_functions import wrap
 from .jax_operators import exported, function_of
 from .jax_values import Array, Tracer, at_once, taken_apart
@@ -81,7 +82,8 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
         return NotImplemented
     if function_of(op) is not None:
         return exported(op)(*args, **keywords)
-    line = f"{op.schema.name}_jax = dispatch.interop.jax.export({op.schema.name})"
+    word = f"dispatch.ops.{op.schema.namespace}.{op.schema.name}" if is_ours(op) else op.schema.name
+    line = f"{op.schema.name}_jax = dispatch.interop.jax.export({word})"
     if any(isinstance(x, Tracer) for x in found):
         raise ConversionError(
             f"{op.name} was called with a value that JAX traces, inside of jax.jit, grad, vmap or another of its transforms, "

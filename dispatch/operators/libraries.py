@@ -23,7 +23,7 @@ from ..errors import DefinitionError, LibraryError, SchemaError, did_you_mean, k
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
-from .namespaces import known, ops, stop_waiting, wait, waiting_for
+from .namespaces import known, ops, stop_waiting, wait, waiting_for, warn_of_near_name
 from .registry import RESERVED, add, build, remove
 
 Function = Callable[..., Any]
@@ -172,7 +172,8 @@ class Library(Fields, metaclass=Block):
         Parameters
         ----------
         op_name : str or OpOverload
-            The operator, or its name in this namespace. It may be defined later: it gets the kernel then.
+            The operator, or its name in this namespace. It may be defined later: it gets the kernel then. Where an operator
+            of nearly this name is defined, a `RuntimeWarning` says that this one is not yet.
         fn : callable
             The kernel. At the key of a device it has the operator's own signature. At the key of a layer it takes every
             argument by position. `fallthrough_kernel` lets calls pass this key.
@@ -226,6 +227,8 @@ class Library(Fields, metaclass=Block):
                 waiting(op, "", False)
             self._waiting.append(waiting)
             wait(name, waiting)
+        if op is None:
+            warn_of_near_name(name)
 
     @holding("with_keyset")
     def fallback(self, fn: Function, dispatch_key: str | DispatchKey = "", *, with_keyset: bool = False) -> None:

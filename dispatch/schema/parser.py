@@ -41,7 +41,7 @@ _REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
 _NUMBER = rf"[+-]?{_REAL}(?:(?:[+-]{_REAL})?j)?(?![\w.])"
 
 # The axes of a generalised ufunc, which stand in `signature=`.
-_SIGNATURE = r"\([\w?, ]*\)(\s*,\s*\([\w?, ]*\))*\s*->\s*\("
+_SIGNATURE = r"\(([\w?]+\s*,\s*)*[\w?]*\s*\)(\s*,\s*\([\w?, ]*\))*\s*->\s*\("  # no two words side by side: a type and a name
 ARRAYS = ("np.ndarray", "numpy.ndarray", "np.array", "numpy.array", "torch.Tensor", "dispatch.Tensor", "jax.Array")
 
 

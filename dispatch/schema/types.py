@@ -29,7 +29,8 @@ _NAMES_KEPT = 64
 _INSTEAD = {
     "int64_t": "int", "DeviceIndex": "int", "double": "float", "SymFloat": "float", "SymBool": "bool",
     "Number": "Scalar", "dtype": "ScalarType", "device": "Device", "string": "str", "object": "Any",
-    "ndarray": "Tensor", "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
+    **dict.fromkeys(("ndarray", "NDArray", "Array", "array", "ArrayLike"), "Tensor"),
+    "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
     "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)", "void": "-> () for no result",
 }  # fmt: skip
 _NO_MEANING = frozenset((

@@ -38,28 +38,42 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
         for dim in (0, -1) if ruled and not findings.faults else ():
             for length in lengths:
                 _compare(case, findings, length, (dim,) * len(case.arrays), options, ruled=ruled)
-        for varied in _varied(case, options) if ruled and not findings.faults else ():
+        for varied, from_end in _varied(case, options) if ruled and not findings.faults else ():
             count = len(varied.arrays)
-            if count:
+            if from_end and count:
+                aside = Findings(case.name)
+                _compare(varied, aside, size, (0,) * count, options, ruled=ruled)
+                if aside.faults:
+                    findings.advise(
+                        "from the end",
+                        f"{case.name}: the vmap rule ({case.place(DispatchKey.VMAP)}) and the {case.kernel} differ where "
+                        f"{from_end}. In the rule count it from the front first: axis % (x.ndim - 1).",
+                    )
+            elif count:
                 _compare(varied, findings, size, (0,) * count, options, ruled=ruled)
         if ruled and Tag.random in case.op.tags and not findings.faults:
             _check_draws(case, findings)
 
 
-def _varied(case: Case, options: Options) -> Iterator[Case]:
+def _varied(case: Case, options: Options) -> Iterator[tuple[Case, str]]:
     """Return the case with other flags, numbers and sizes, longer lists, and without arguments that may be left out.
 
-    No axis counts from the end that did not: a rule that writes `axis + 1` was given others.
+    With each comes what counts from the end and did not, `axis=-1`: a rule that writes `axis + 1` is right for those that it
+    was given, so that this is worth advice.
     """
     names = case.op.arguments.names
     for what, args in (*values(case.args), *numbers(case.args, names, options.fixed)):
         pairs = zip(args, case.args, strict=True)
-        if "value of" in what and not any(type(x) is int and x < 0 and not (type(y) is int and y < 0) for x, y in pairs):
-            yield case.with_args(args, f" on the sample {named(what, names)}")
-    yield from case.branches(options.fixed)
-    yield from longer_lists_used(case, options.fixed)
+        if "value of" in what:
+            changed = [
+                f"{name}={x}" for name, (x, y) in zip(names, pairs, strict=True)
+                if type(x) is int and x < 0 and not (type(y) is int and y < 0)
+            ]  # fmt: skip
+            yield case.with_args(args, f" on the sample {named(what, names)}"), ", ".join(changed)
+    for varied in (*case.branches(options.fixed), *longer_lists_used(case, options.fixed)):
+        yield varied, ""
     for what, args in islice(sizes(case.args, case.places(options.fixed), only_longer=True), 1):
-        yield case.with_args(args, f" on the sample {what}")
+        yield case.with_args(args, f" on the sample {what}"), ""
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:

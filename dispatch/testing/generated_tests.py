@@ -7,7 +7,7 @@ calls goes through one check first. Known failures are listed in a file, so the 
 import inspect
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from ..core.wrong_calls import clear, holding
 from ..dispatcher.observer import Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean, kind_of
 from ..layers.autograd import TrackedTensor
+from ..operators.namespaces import defined_now
 from .cases import arrays_in
 from .operator_checks import ALL, opcheck
 
@@ -131,6 +132,14 @@ class Failures:
                     raise DefinitionError(
                         f"{self.path}: {op} names {entry}, and {name} generates no such test.{did_you_mean(test, tests)}"
                     )
+
+    def check_operators(self, namespaces: Collection[str]) -> None:
+        """Raise for entries of operators of these namespaces that nothing defines."""
+        for op in self.data:
+            namespace, _, name = op.partition("::")
+            if namespace in namespaces and op not in (names := [each.name for each in defined_now()]):
+                near = did_you_mean(name, [each.partition("::")[2] for each in names if each.startswith(f"{namespace}::")])
+                raise DefinitionError(f"{self.path}: there is no operator {op}.{near} Take its entry out, or mend its name.")
 
     def check_tests(self, op: str, checks: Sequence[str]) -> None:
         """Raise for entries of an operator about checks that there are not; a test is a check, or `check[sample]`."""

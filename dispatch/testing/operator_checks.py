@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, check_data, device_of
+from ..core import DispatchKey, OpOverload, active_mode, check_data, device_of
 from ..core.pytree import leaves
 from ..core.wrong_calls import clear
 from ..errors import ArgumentError, check_flag, check_word, did_you_mean, kind_of, shown
@@ -141,7 +141,11 @@ def opcheck(
         check_flag(flag, f"opcheck: {name}")
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
-    case = one_call(_single(op), *_sample(args, kwargs))
+    if active_mode(DispatchKey.FAKE) is not None:
+        said = "opcheck runs kernels on arrays, and a FakeTensorMode is on, under which none runs"
+        raise ArgumentError(f"{said}. Call it outside of the mode's block.")
+    op = _single(op)
+    case = one_call(op, *_sample(op, args, kwargs))
     _check_timeout(timeout)
     options = _options(case, rtol, atol, eps, gradients, fixed)._replace(timeout=timeout)
     names = ("test_schema", *(name for name in checks if name != "test_schema"))  # which tells whether the sample can be run
@@ -162,10 +166,12 @@ def opcheck(
     return report
 
 
-def _sample(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _sample(op: OpOverload, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a sample; an array in place of the tuple would be taken apart, row by row."""
     if not isinstance(args, (tuple, list)):
-        raise ArgumentError(f"opcheck: args is a tuple of the operator's arguments, and {kind_of(args)} was given. Write (x,).")
+        names = op.arguments.names[: op.arguments.positional] or ("x",)
+        said = f"opcheck: args is a tuple of the operator's arguments, and {kind_of(args)} was given"
+        raise ArgumentError(f"{said}. Write ({', '.join(names)}{',' * (len(names) == 1)}).")
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise ArgumentError(
             f"opcheck: kwargs is a dict of the arguments by keyword, and {kind_of(kwargs)} was given. Others stand in args, "

@@ -83,7 +83,9 @@ class PackageCollector(pytest.Collector):
         """Import the package, make the samples, and yield a test for each requirement, sample and check."""
         option = self.config.getoption
         known = Failures(option("opcheck_failures"), known=True)
-        for op in defined_by(self.name):
+        operators = defined_by(self.name)
+        known.check_operators({op.schema.namespace for op in operators})
+        for op in operators:
             known.check_tests(op.name, TESTS)
             yield from self._items(op, known, checked_requirements(option("opcheck_require")))
 

@@ -54,7 +54,7 @@ class Report(Fields, Mapping[str, "str | OpCheckError"]):
     """The outcome of each check of an operator, as `opcheck` returns it. It prints as a table.
 
     It is a mapping. Its keys are the names of the checks; a value is `"SUCCESS"`, `"SKIPPED: why"`, or the exception that says
-    what is wrong.
+    what is wrong. It is true where no check failed, for `assert opcheck(op, args, raise_exception=False)`.
 
     Attributes
     ----------
@@ -95,6 +95,9 @@ class Report(Fields, Mapping[str, "str | OpCheckError"]):
 
     def __len__(self) -> int:
         return len(self._outcomes)
+
+    def __bool__(self) -> bool:
+        return not self.failures
 
     @property
     def failures(self) -> dict[str, OpCheckError]:

@@ -3,7 +3,7 @@
 It has more than 350 lines: how each type of a schema is guessed stands in one place.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import count, islice, product
 from typing import Any, NamedTuple
@@ -122,7 +122,13 @@ def made(op: OpOverload, seed: int = 0, say: Say | None = None) -> Iterator[Samp
     if own is None:
         yield from _from_schema(op, random, {}, say)
         return
-    for given in own.function(random):
+    made = own.function(random)
+    if not isinstance(made, Iterable) or isinstance(made, (str, Mapping, np.ndarray, Sample)) or (
+        isinstance(made, tuple) and not all(isinstance(x, (tuple, Mapping, Sample)) for x in made)
+    ):
+        said = f"{op.name}: the sample function returned {kind_of(made)}, and it gives any number of samples"
+        raise ArgumentError(f"{said}: write `yield` in place of `return`, once for each.")
+    for given in made:
         found = _read(op, own, given, random)
         yield found._replace(what=found.what or _described(op, found.args, found.kwargs))
 

@@ -161,7 +161,7 @@ def check_hook(hook: Any, *takes: str) -> None:
     if not callable(hook):
         raise GradientError(f"a hook is a function of the gradient, and {kind_of(hook)} was given.")
     if takes:
-        check_takes("a hook", hook, takes)
+        check_takes("a hook", hook, takes, remedy=f" Take one: lambda {', '.join(takes)}: ....")
 
 
 def leaf_hooks(leaf: Any) -> LeafHooks:

@@ -193,8 +193,9 @@ def _backward_is_called(outputs: int, *, writes: bool) -> str:
 
 def _ruleless(op: OpOverload) -> Rule:
     def backward(ctx: Context, *grads: Any) -> Any:
+        again = f"{op.name} was defined again, and has the rules that were registered since. " if op.epoch > 1 else ""
         raise NoRuleError(
-            f"a gradient was asked of {op.name}, which has no derivative. "
+            f"a gradient was asked of {op.name}, which has no derivative. {again}"
             + missing(
                 op,
                 "register_autograd(backward, setup_context=...)",

@@ -29,11 +29,15 @@ from .grad_mode import in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 
+NUMBER = (
+    "Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an array, "
+    "make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
+)
 ARRAY = (
     "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
-    "np.dot(a, x) for a.dot(x) of an array; dispatch.numpy.random for draws of a Generator; an operator, "
-    "dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it into an array, "
-    "make that of a tracked one: np.zeros_like(x, shape=...)."
+    "np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a "
+    "Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it "
+    "into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
 )
 
 
@@ -270,8 +274,7 @@ class TrackedTensor(Tensor):
             return self.value
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
-            "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
-            "into an array, make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
+            f"into a plain array: its gradient would be lost in silence. {library_advice(NUMBER)}"
         )
 
     def _is_constant(self) -> bool:

@@ -67,6 +67,12 @@ def misread(op: OpOverload, who: str, error: Exception, saved: int | None = None
             operator=op.name,
         )
     line = raised_at(error)
+    if line is not None and "ctx.residual" in line.text and "NoneType" in str(error) and not op.schema.has_residual:
+        return GradientError(
+            f"{op.name}: its backward reads ctx.residual in {line.place}, and its schema has no Residual. Hint one as the last "
+            "result, -> tuple[np.ndarray, Residual], and return it from the kernel; or save it, setup_context=....",
+            operator=op.name,
+        )
     kinds = (ValueError, TypeError, AttributeError, IndexError)
     if line is None or not isinstance(error, kinds) or not UNPACKED.search(str(error)):
         return None

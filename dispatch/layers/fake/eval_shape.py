@@ -11,7 +11,7 @@ from ...core import DispatchKey, active_mode, device_of
 from ...core.pytree import leaves, mapped
 from ...core.wrong_calls import check_takes, clear
 from ...dispatcher.conversion_advice import line_for
-from ...errors import ArgumentError, DataDependentError, DispatchError, kind_of
+from ...errors import ArgumentError, DataDependentError, DispatchError, check_function, kind_of
 from ..second_tries import other_ways
 from .fake_mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor
@@ -84,8 +84,7 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     >>> dispatch.eval_shape(dispatch.value_and_grad(loss), weights, np.empty((10**6, 784), "V8").view("f8"))
     (FakeTensor(shape=(), dtype=float64), FakeTensor(shape=(784, 10), dtype=float64))
     """
-    if not callable(f):
-        raise ArgumentError(f"eval_shape takes a function, and was given {kind_of(f)}. Write eval_shape(f, x), not f(x).")
+    check_function(f, "eval_shape", call="(f, x)")
     try:
         taken, out = _run(f, args, kwargs)
     except Exception as error:

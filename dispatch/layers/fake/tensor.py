@@ -6,6 +6,7 @@ from typing import Any, NoReturn, cast
 from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import unwritable
 from ...core.lazy import LazyFunction
+from ...core.source import library_function
 from ...dispatcher.conversion_advice import array_advice
 from ...errors import DataDependentError
 from ...symbolic import contiguous
@@ -125,6 +126,7 @@ class FakeTensor(Fields, Tensor):
         note_request()
         raise DataDependentError(
             f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. "
+            + "A fake rule says the shape alone, np.empty(shape, dtype). " * (library_function("scipy") is not None)
             + array_advice(self.dtype, " For its metadata alone write np.empty(x.shape, x.dtype).")
         )
 

@@ -7,11 +7,15 @@ from ...core.array_memory import set_rewritable
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
 
+NUMBER = (
+    "Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an array, "
+    "make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
+)
 ARRAY = (
     "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
-    "np.dot(a, x) for a.dot(x) of an array; dispatch.numpy.random for draws of a Generator; an operator, "
-    "dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it into an array, "
-    "make that of such a value: np.zeros_like(x, shape=...)."
+    "np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a "
+    "Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it "
+    "into an array, make that of such a value: np.zeros_like(x, shape=...)."
 )
 
 
@@ -56,8 +60,7 @@ class DualTensor(Tensor):
         check_open(self)
         raise ConversionError(
             f"a number was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, by float() or by "
-            "writing it into a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; "
-            "to write it into an array, make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
+            f"writing it into a plain array: its tangent would be lost in silence. {library_advice(NUMBER)}"
         )
 
     __float__ = __int__ = __complex__ = _number

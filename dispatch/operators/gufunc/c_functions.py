@@ -8,9 +8,13 @@ by the module of its class, so that no library is imported.
 """
 
 import ctypes
+import os
 import re
 import sys
+import types
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...errors import DefinitionError, kind_of
 from .c_gufunc import capsule_contents
@@ -62,26 +66,33 @@ def _read(x: Any, operator: str) -> CFunction:
     if library == "scipy" and isinstance(x, tuple):  # LowLevelCallable: first a capsule, whose context is the data
         _refuse_python(getattr(x, "function", None), operator)
         return _of_capsule(tuple.__getitem__(x, 0), x, operator)
+    refuse_python(x, operator)
     raise DefinitionError(
         f"{operator}: cfunc= is a function in C: of ctypes or cffi, a Numba cfunc, a capsule, a scipy.LowLevelCallable; and "
-        f"{kind_of(x)} was given. {_advice(x)}",
+        f"{kind_of(x)} was given. See docs/c_kernels.md.",
         operator=operator,
     )
 
 
-def _advice(x: Any) -> str:
-    if isinstance(x, int):
-        return "An address does not say what is there: give ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)."
-    if callable(x):
-        return "A function in Python is registered as it is: register_kernel('cpu', fn)."
-    return "See docs/c_kernels.md."
+def refuse_python(x: Any, operator: str) -> None:
+    """Refuse what is no function in C at first sight: one in Python, the path of a library, an address."""
+    if isinstance(x, (str, bytes, os.PathLike)):
+        advice = "A library is loaded, and its function given: ctypes.CDLL(path).name."
+    elif isinstance(x, int):
+        advice = "An address does not say what is there: give ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)."
+    elif isinstance(x, (types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
+        advice = "A function in Python is registered as it is: register_kernel('cpu', fn)."
+    else:
+        return
+    raise DefinitionError(f"{operator}: cfunc= is a function in C, and {kind_of(x)} was given. {advice}", operator=operator)
 
 
 def _of_ctypes(f: Any, operator: str) -> int:
     if f.argtypes is None:
         raise DefinitionError(
-            f"{operator}: ctypes does not know which arguments the function takes. Say it: f.restype = None; "
-            "f.argtypes = [ctypes.c_void_p] * 4.",
+            f"{operator}: ctypes does not know which arguments the function takes. Of the loop of a gufunc, {SIGNATURE}, say "
+            "it: f.restype = None; f.argtypes = [ctypes.c_void_p] * 4. A function of numbers, double f(double), is called in a "
+            "kernel in Python, or by a loop in C: docs/c_kernels.md.",
             operator=operator,
         )
     if type(f)._flags_ & _PYTHON_API:

@@ -16,7 +16,7 @@ from ...dispatcher.argument_layout import adapted
 from ...errors import ArgumentError, DefinitionError, NewSizeError, OutputError, how_many, kind_of
 from ...schema.types import TENSOR, WORDS
 from ..prims import strides_of_copy
-from .c_functions import CFunction, Loop, c_function
+from .c_functions import CFunction, Loop, c_function, refuse_python
 from .c_gufunc import gufunc
 from .rules import Calls
 from .signature import Binding, Signature
@@ -30,6 +30,8 @@ PLAIN = (np.generic, int, float, complex)
 
 def kernel_of_c(op: OpOverload, device_types: Any, cfunc: Any, workers: int) -> Callable[..., Any]:
     """The kernel that `register_kernel(device_types, cfunc=cfunc, workers=workers)` registers."""
+    for x in cfunc.values() if isinstance(cfunc, Mapping) else [cfunc]:
+        refuse_python(x, op.name)
     signature = vars(op).get("signature")
     faults = []
     if ([device_types] if isinstance(device_types, str) else device_types) not in (["cpu"], ("cpu",)):
