@@ -194,7 +194,7 @@ def _check(options: argparse.Namespace) -> int:
         listed = [row._asdict() for row in rows]
         print(json.dumps({"operators": done, "of": len(defined), "failed": failed, "outcomes": listed}, indent=1))
     else:
-        bare = done - len({row.operator for row in rows if row.check != "samples"})  # nothing of them ran
+        bare = done - len({row.operator for row in rows if row.check != "samples" or row.verdict == "FAILED"})
         left = f" {len(defined) - done} were not checked." if done < len(defined) else ""
         left = f" {how_many(bare, 'operator')} had no sample to be checked with.{left}" if bare else left
         print(f"{how_many(done - bare, 'operator')} checked, {failed} with faults.{left}")

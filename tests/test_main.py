@@ -392,7 +392,7 @@ def test_check_prints_every_operator_of_a_package_and_ends_with_1_for_a_fault(pa
     assert re.search(said, out)
     assert f"FAILED   {package}::crash\n    samples\n      {package}::crash: its kernel ended the process with SIGSEGV on arguments that were made from the schema (x: float64[2, 3]). Refuse" in out
     assert f"SKIPPED  {package}::handle: samples: nothing can be made for argument 'name'" in out
-    assert out.endswith("4 operators checked, 2 with faults.\n")
+    assert out.endswith("3 operators checked, 2 with faults. 1 operator had no sample to be checked with.\n")
 
 
 def test_check_gives_json_for_programs(package, capfd):
@@ -415,9 +415,12 @@ def test_check_ends_with_2_where_nothing_can_be_checked(package, capsys):
     assert capsys.readouterr().err.splitlines()[1].startswith("npdispatch: 'vamp' cannot be required. Did you mean 'vmap'?")
     assert command.main(["check", package, "--samples", "0"]) == 2
     assert command.main(["check", package, "--failures", "none.json"]) == 2
+    Path("known.json").write_text(json.dumps({"data": {f"{package}::rihgt": {"test_schema": {"status": "xfail"}}}}))
+    assert command.main(["check", package, "--failures", "known.json"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "npdispatch: --samples is how many an operator is checked with, at least 1, and was 0.",
         "npdispatch: there is no file none.json. A run with DISPATCH_OPCHECK_ACCEPT=1 in the environment writes it.",
+        f"npdispatch: known.json: there is no operator {package}::rihgt. Did you mean 'right'? Take its entry out, or mend its name.",
     ]
 
 

@@ -440,3 +440,15 @@ def test_no_warning_where_nothing_runs_as_it_is(tmp_path, recwarn):
     for _ in range(2):
         first_call(step, tmp_path, x)
     assert not [w for w in recwarn if issubclass(w.category, PerformanceWarning)]
+
+
+def test_a_folder_that_cannot_be_made_is_told_once_and_the_function_is_compiled(tmp_path):
+    (tmp_path / "file").write_text("")
+    compiled = dispatch.compile(step, cache_dir=tmp_path / "file" / "folder")
+    with pytest.warns(PerformanceWarning) as caught:
+        results = [compiled(np.zeros(n)) for n in (3, 3, 1)]
+    assert [str(each.message) for each in caught] == [
+        f"compile: nothing is kept in cache_dir={str(tmp_path / 'file' / 'folder')!r}: Not a directory. Name one to write to."
+    ]
+    assert [same(x, step(np.zeros(n))) for x, n in zip(results, (3, 3, 1), strict=True)] == [True] * 3
+    assert [entry.unkept.startswith("it could not be written") for entry in compiled.entries] == [True] * 2

@@ -87,6 +87,7 @@ def test_the_place_is_that_of_the_innermost_function(fn, inner):
         (str.upper, "<method_descriptor upper>"),
         (np.zeros(3), "<ndarray object>"),
         (3, "<int object>"),
+        ("broadcast_all", "'broadcast_all'"),
     ],
 )
 def test_what_has_no_python_code_says_what_it_is(fn, text):

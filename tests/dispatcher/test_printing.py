@@ -117,3 +117,14 @@ def test_a_gradient_stands_where_its_backward_is_written():
 
 def test_a_listing_in_html_shows_what_stands_in_angle_brackets():
     assert "<td>&lt;ufunc sin&gt;</td>" in dispatch.ops.np.sin.kernels._repr_html_()
+
+
+def test_an_operator_that_has_a_composite_kernel_alone_says_so():
+    @custom_op("listingtests::parts", mutates_args=())
+    def parts(x: np.ndarray) -> np.ndarray:
+        return x
+
+    for registration in parts.table.all():
+        parts.unregister(registration)
+    parts.register_at(DispatchKey.CompositeImplicit, lambda x: np.sin(x))
+    assert repr(parts) == "listingtests::parts(Tensor x) -> Tensor  [made of other operators | no rules]"

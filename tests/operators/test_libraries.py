@@ -478,3 +478,18 @@ def test_a_composite_kernel_gives_the_dtype_of_the_hints_in_every_layer(run):
         lib.impl(op, lambda x: np.sin(x).astype("f4"), "CompositeImplicit")
         with pytest.raises(OutputError, match=r"^libs_dtypes::f: the kernel .* returned .* float32, and its schema says Tensor of float64"):
             run(op, np.ones(2))
+
+
+def test_a_kernel_that_waits_for_nearly_the_name_of_an_operator_is_told(ns):
+    lib = Library(ns, "DEF")
+    lib.define("scale(Tensor x) -> Tensor")
+    with pytest.warns(RuntimeWarning) as caught:
+        lib.impl("scales", lambda x: x * 2, "CPU")
+    assert [str(each.message) for each in caught] == [
+        f"{ns}::scales is not defined, and the kernel waits until it is. Did you mean 'scale'? Define the operator first where "
+        "it is no slip."
+    ]
+    assert caught[0].filename == __file__
+    lib.impl("another", lambda x: x * 2, "CPU")  # without a warning: nothing is near
+    lib.define("another(Tensor x) -> Tensor")
+    assert getattr(dispatch.ops, ns).another(X).tolist() == [2.0, 2.0]

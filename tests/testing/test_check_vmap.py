@@ -4,6 +4,7 @@ import ctypes
 import itertools
 
 import numpy as np
+import pytest
 from planted import A, B, brief_fault, define, fault
 
 from dispatch import DispatchKey, Tag
@@ -214,4 +215,20 @@ def test_outputs_whose_shape_depends_on_data_make_no_batch():
     op = define(lambda x: np.zeros(next(calls)))
     assert opcheck(op, (B,), test_utils="test_vmap", raise_exception=False)["test_vmap"] == (
         "SKIPPED: the outputs of equal calls differ in shape, so they make no batch"
+    )
+
+
+@pytest.mark.parametrize(("rule", "right"), [(lambda axis, x: axis + 1, False), (lambda axis, x: axis % (x.ndim - 1) + 1, True)])
+def test_a_rule_that_is_wrong_for_an_axis_from_the_end_alone_gets_advice(rule, right):
+    def mapped(info, in_dims, x, axis):
+        x = np.moveaxis(x, in_dims[0], 0)
+        return np.cumsum(x, rule(axis, x)), 0
+
+    op = with_vmap(mapped, lambda x, axis: np.cumsum(x, axis), "(Tensor x, int axis) -> Tensor")
+    report = opcheck(op, (A, 1), test_utils="test_vmap")
+    assert not report.failures
+    place = f"test_check_vmap.py:{mapped.__code__.co_firstlineno}"
+    assert right or report.advice[0].startswith(f"{op.name}: the vmap rule ({place}) and the kernel test_check_vmap.py:")
+    assert [text.partition(" differ where ")[2] for text in report.advice] == (
+        [] if right else ["axis=-1. In the rule count it from the front first: axis % (x.ndim - 1)."]
     )

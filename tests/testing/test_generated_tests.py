@@ -15,7 +15,7 @@ from dispatch import custom_op
 from dispatch.errors import DefinitionError, OpCheckError
 from dispatch.schema.schema import Schema
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
-from dispatch.testing.generated_tests import ACCEPT, SAVE, repro
+from dispatch.testing.generated_tests import ACCEPT, SAVE, Failures, repro
 from dispatch.testing.operator_checks import ALL
 
 numbers = itertools.count()
@@ -179,3 +179,16 @@ def test_nothing_beside_numpy_is_imported():
     code = "import sys, dispatch.testing; print(sorted({'pytest', 'hypothesis', 'scipy', 'torch'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_an_entry_of_an_operator_that_nothing_defines_is_refused_where_its_namespace_is_checked(tmp_path):
+    path, op = tmp_path / "failures.json", operator(np.sin)
+    namespace, _, name = op.name.partition("::")
+    path.write_text(json.dumps({"data": {f"{op.name}s": {"test_schema": {"status": "xfail"}}}}))
+    known = Failures(path, known=True)
+    known.check_operators({"of_another_package"})
+    with pytest.raises(DefinitionError) as caught:
+        known.check_operators({namespace})
+    said = f"{path}: there is no operator {op.name}s. Did you mean '{name}'"
+    assert str(caught.value).startswith(said)
+    assert str(caught.value).endswith("? Take its entry out, or mend its name.")

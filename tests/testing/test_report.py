@@ -83,3 +83,8 @@ def test_one_fault_is_noted_once():
     findings.fault("key", "second.")
     findings.fault("other", "third.")
     assert str(findings.outcome) == "ns::op: first.\nns::op: third."
+
+
+@pytest.mark.parametrize(("kinds", "truth"), [({"a": "fault", "b": "skip"}, False), ({"a": "skip", "b": "advice"}, True), ({}, True)])
+def test_a_report_is_true_where_no_check_failed(kinds, truth):
+    assert bool(Report("ns::op", "x", found(**kinds))) is truth

@@ -182,3 +182,14 @@ def test_another_error_of_a_rule_is_left_as_it_is():
     with pytest.raises(ValueError, match="not enough values to unpack") as caught:
         grad(lambda x: op(x).sum())(np.ones(2))
     assert not isinstance(caught.value, GradientError)
+
+
+def test_a_residual_that_the_schema_does_not_have_is_named():
+    def backward(ctx, g):
+        return g * ctx.residual
+
+    assert failing(backward) == (
+        f"wrongcontexts::double: its backward reads ctx.residual in test_wrong_contexts.py:{backward.__code__.co_firstlineno + 1}, "
+        "and its schema has no Residual. Hint one as the last result, -> tuple[np.ndarray, Residual], and return it from the "
+        "kernel; or save it, setup_context=...."
+    )
