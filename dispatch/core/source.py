@@ -355,6 +355,10 @@ def library_function(package: str) -> tuple[str, str] | None:
         if words[0] != package:
             break
         module, name = ".".join(words[:2]), frame.f_code.co_name
+        wrapped = [frame.f_locals.get(word) for word in frame.f_code.co_freevars]
+        for function in wrapped:  # of a decorator of the library: what it decorates
+            if isinstance(function, types.FunctionType) and str(function.__module__).startswith(f"{package}."):
+                module, name = ".".join(str(function.__module__).split(".")[:2]), function.__name__
         if not name.startswith("_") and callable(getattr(sys.modules.get(module), name, None)):
             found = (module, name)
         elif found is None or not found[1]:

@@ -22,6 +22,7 @@ from .rule_parameters import check_kernel_parameters
 Kernel = Callable[..., Any]
 
 layers: dict[str, "Layer"] = {}
+RULES_BEFORE = "rules_before"  # where an operator that was defined again has the names of layers that it had rules of before
 
 
 class Constant:

@@ -210,7 +210,8 @@ def note_rule(error: Exception, op: OpOverload, what: str, values: Any) -> None:
     add_advice(error, op, what, values)
     if not isinstance(error, DispatchError) or not error.operator:
         said = f"in the {what} of {op.name}"
-        if what in _TUPLES and isinstance(error, (AttributeError, LookupError, TypeError, ValueError)):
+        own = isinstance(error, (AttributeError, LookupError, TypeError, ValueError)) and not isinstance(error, DispatchError)
+        if what in _TUPLES and own:
             said += f": {_TUPLES[what].format(', '.join(op.arguments.names))}"
             lists = [a.name for a in op.schema.arguments if a.type.has_tensor and isinstance(a.type, ListOf)]
             said += f"; a list of these for {' and '.join(lists)}, which is a list" if lists else ""

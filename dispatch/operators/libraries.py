@@ -6,13 +6,14 @@ operator that is not defined yet waits for the definition.
 More than 350 lines: each registration can be refused in several ways, with words for each.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
-from ..core.source import caller, warn_of_brother, where
+from ..core.source import caller, levels_out, warn_of_brother, where
 from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import Block, clear, holding
 from ..dispatcher.argument_layout import adapted
@@ -23,7 +24,7 @@ from ..errors import DefinitionError, LibraryError, SchemaError, did_you_mean, k
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
-from .namespaces import known, ops, stop_waiting, wait, waiting_for, warn_of_near_name
+from .namespaces import known, ops, stop_waiting, wait, waiting_for
 from .registry import RESERVED, add, build, remove
 
 Function = Callable[..., Any]
@@ -228,7 +229,7 @@ class Library(Fields, metaclass=Block):
             self._waiting.append(waiting)
             wait(name, waiting)
         if op is None:
-            warn_of_near_name(name)
+            _warn_of_near_name(name)
 
     @holding("with_keyset")
     def fallback(self, fn: Function, dispatch_key: str | DispatchKey = "", *, with_keyset: bool = False) -> None:
@@ -384,3 +385,12 @@ def _held_to_dtypes(op: OpOverload, kernel: Function, keyed: bool) -> Function:
         return out
 
     return held
+
+
+def _warn_of_near_name(name: str) -> None:
+    """Warn that a kernel waits for an operator that is not defined, where one of nearly this name is: it may be misspelt."""
+    namespace, _, own = name.partition("::")
+    near = did_you_mean(own, dir(getattr(ops, namespace))) if namespace in dir(ops) else ""
+    if near:
+        said = f"{name} is not defined, and the kernel waits until it is.{near} Define the operator first where it is no slip."
+        warnings.warn(said, RuntimeWarning, stacklevel=levels_out())

@@ -4,12 +4,10 @@ An unknown name raises with close matches. A name with one overload is that over
 as `op(x)`; with several it is an `Operator`, which finds the overload whose types fit best and caches it.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ..core import OpOverload, registration_lock
-from ..core.source import levels_out
 from ..core.wrong_attributes import NAMESPACES_ELSEWHERE, Fields, namespace_instead, operator_instead
 from ..errors import OperatorNotFoundError, did_you_mean, how_many
 from ..schema.types import split_name
@@ -306,16 +304,6 @@ def stop_waiting(name: str, registration: Waiting) -> None:
 def waiting_for(name: str) -> list[Waiting]:
     """Return the registrations waiting for an operator of a full name, oldest first."""
     return list(_waiting.get(name, ()))
-
-
-def warn_of_near_name(name: str) -> None:
-    """Warn that a kernel waits for an operator that is not defined, where one of nearly this name is: it may be misspelt."""
-    namespace, _, own = name.partition("::")
-    found = ops._namespaces.get(namespace)
-    near = "" if found is None else did_you_mean(own, found._operators)
-    if near:
-        said = f"{name} is not defined, and the kernel waits until it is.{near} Define the operator first where it is no slip."
-        warnings.warn(said, RuntimeWarning, stacklevel=levels_out())
 
 
 def _those_waiting(name: str) -> str:

@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 
 from ..core import Arguments, Check, Definition, Kind, OpOverload, Outputs, registration_lock
 from ..core.source import Caller, warn_of_brother
+from ..dispatcher.layer import RULES_BEFORE
 from ..dispatcher.operator_hooks import hooks
 from ..dispatcher.own_rules import OWN_RULES
 from ..errors import DefinitionError, LibraryError, SchemaError
@@ -188,6 +189,8 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         if schema.overload:
             attributes[schema.overload] = found  # as `op.default` is the operator itself
         if existing is not None:
+            gone = {registration.layer.name for registration in existing.table.all() if registration.layer is not None}
+            attributes[RULES_BEFORE] = gone | vars(existing).get(RULES_BEFORE, set())
             existing.redefine(op)
         operator._set(schema.overload, found)
         namespace._operators[schema.name] = operator
@@ -236,7 +239,7 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             operator=name,
         )
     if overload and (
-        overload in (_KEPT, OWN_RULES)
+        overload in (_KEPT, OWN_RULES, RULES_BEFORE)
         or hasattr(Operator, overload)
         or hasattr(OpOverload, overload)
         or overload.startswith("register_")

@@ -75,7 +75,7 @@ def test_names_of_others_are_said_where_the_function_has_ours():
         (lambda: dispatch.vmap(np.sin, in_axes=0), "vmap(f, in_dims, out_dims, randomness, *, chunk_size, workers) has no parameter 'in_axes'. Write in_dims=."),
         (lambda: dispatch.grad(np.sin, argnum=0), "grad(f, argnums, has_aux) has no parameter 'argnum'. Write argnums=."),
         (lambda: testing.gradcheck(np.sin, (np.ones(1),), argnum=0), "gradcheck(f, inputs, *, eps, atol, rtol, raise_exception) has no parameter 'argnum'."),
-        (lambda: autograd.grad(np.ones(1)), "grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize): 'inputs' must be given."),
+        (lambda: autograd.grad(np.ones(1)), "grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize): 'inputs' must be given. This is autograd.grad, of a result: grad(y, x). The gradient of a function is dispatch.grad(f)(x)."),
     ]:  # fmt: skip
         with pytest.raises(ArgumentError) as caught:
             call()

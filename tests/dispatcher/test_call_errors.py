@@ -284,7 +284,7 @@ FORGOTTEN = " Add the return statement; or, if it writes its result into an argu
         ("(Tensor x) -> Tensor", None, f"None, and its schema says Tensor.{FORGOTTEN}"),
         ("(Tensor x) -> Tensor", 1.0, "a float, and its schema says Tensor. Return np.asarray(result)."),
         ("(Tensor x) -> Tensor", [A], "a list of length 1, and its schema says Tensor."),
-        ("(Tensor x) -> Tensor", (A, A), "a tuple of length 2, and its schema says Tensor. Hint the results: -> tuple[np.ndarray, np.ndarray]."),
+        ("(Tensor x) -> Tensor", (A, A), "a tuple of length 2, and its schema says Tensor. Hint the results, -> tuple[np.ndarray, np.ndarray]; or say them in schema=, -> (Tensor, Tensor)."),
         ("(Tensor x) -> float", A, "an ndarray of shape (3,) and dtype float64, and its schema says float. Return a number, or hint the result: -> np.ndarray."),
         ("(Tensor x) -> ()", A, "an ndarray of shape (3,) and dtype float64, and its schema says -> (). Return None."),
         ("(Tensor x) -> (Tensor, Tensor)", None, "None, and its schema says 2: return a tuple of 2."),

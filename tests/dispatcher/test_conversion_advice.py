@@ -9,7 +9,7 @@ from children import said_by_child
 
 import dispatch
 from dispatch import custom_op
-from dispatch.dispatcher.conversion_advice import SCIPY_SPECIAL, advice, line_for
+from dispatch.dispatcher.conversion_advice import SAME, SCIPY_SPECIAL, advice, line_for
 from dispatch.errors import (
     ArgumentError,
     ConversionError,
@@ -233,7 +233,7 @@ def test_a_function_of_scipy_that_makes_arrays_is_named_with_what_to_write():
     )
     for run, name, call in [
         (stats.norm.logpdf, "scipy.stats", "...  # what calls scipy.stats"),
-        (lambda x: linalg.solve(np.eye(2), x), "scipy.linalg.solve", "scipy.linalg.solve(x)"),
+        (lambda x: linalg.logm(np.outer(x, x)), "scipy.linalg.logm", "scipy.linalg.logm(x)"),
         (lambda x: linalg.expm(np.outer(x, x)), "scipy.linalg.expm", "scipy.linalg.expm(x)"),
     ]:
         for transform in (dispatch.grad, batched, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))):
@@ -328,3 +328,30 @@ def test_functions_of_numpy_that_no_layer_follows_say_what_to_write():
             assert words in str(caught.value)
     with pytest.raises(ConversionError, match=r"Write dispatch\.numpy\.array"):
         dispatch.grad(lambda x: np.full(3, x[0]))(x)
+
+
+def test_a_function_of_scipy_that_numpy_has_too_is_written_as_numpys():
+    linalg, fft = pytest.importorskip("scipy.linalg"), pytest.importorskip("scipy.fft")
+    x = np.array([[2.0, 1.0], [1.0, 3.0]])
+    for module, ours, names in ((linalg, "np.linalg", SAME.split()), (fft, "np.fft", np.fft.__all__)):
+        for name in names:
+            f, theirs = getattr(module, name), getattr(np.linalg if module is linalg else np.fft, name)
+            if name.endswith(("freq", "shift")):  # of a number; made of NumPy's functions, and so taken
+                continue
+            args = (x, x) if name == "solve" else (x,)
+            for found, expected in zip(outputs(f(*args)), outputs(theirs(*args)), strict=True):
+                np.testing.assert_allclose(found, expected, atol=1e-12)
+            with pytest.raises(ConversionError) as caught:
+                dispatch.vjp(f, *args)
+            said = f" {module.__name__}.{name} makes arrays of its arguments: write {ours}.{name}, which is an operator here."
+            assert str(caught.value).endswith(said)
+
+
+def outputs(result):
+    return tuple(result) if isinstance(result, tuple) else (result,)
+
+
+def test_pandas_is_told_that_its_columns_are_arrays():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ConversionError, match=r"Write s\.to_numpy\(\) for the column or the table s\.$"):
+        dispatch.grad(lambda v: (pandas.Series([1.0, 2.0]) * v).sum())(np.ones(2))

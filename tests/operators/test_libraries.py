@@ -486,8 +486,7 @@ def test_a_kernel_that_waits_for_nearly_the_name_of_an_operator_is_told(ns):
     with pytest.warns(RuntimeWarning) as caught:
         lib.impl("scales", lambda x: x * 2, "CPU")
     assert [str(each.message) for each in caught] == [
-        f"{ns}::scales is not defined, and the kernel waits until it is. Did you mean 'scale'? Define the operator first where "
-        "it is no slip."
+        f"{ns}::scales is not defined, and the kernel waits until it is. Did you mean 'scale'? Define the operator first where it is no slip."
     ]
     assert caught[0].filename == __file__
     lib.impl("another", lambda x: x * 2, "CPU")  # without a warning: nothing is near

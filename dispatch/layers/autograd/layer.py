@@ -12,7 +12,7 @@ from typing import Any
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend, split
 from ...core.lazy import LazyFunction
 from ...core.source import where
-from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...dispatcher.layer import RULES_BEFORE, Constant, Derived, Kernel, Layer, Made, following
 from ...dispatcher.rule_parameters import check_count, parameter_names
 from ...errors import DefinitionError, NoRuleError, check_flag, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
@@ -193,7 +193,8 @@ def _backward_is_called(outputs: int, *, writes: bool) -> str:
 
 def _ruleless(op: OpOverload) -> Rule:
     def backward(ctx: Context, *grads: Any) -> Any:
-        again = f"{op.name} was defined again, and has the rules that were registered since. " if op.epoch > 1 else ""
+        before = "It was defined again, and its rules went with the definition before. "
+        again = before if "autograd" in vars(op).get(RULES_BEFORE, ()) else ""
         raise NoRuleError(
             f"a gradient was asked of {op.name}, which has no derivative. {again}"
             + missing(

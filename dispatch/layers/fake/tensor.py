@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
-from ...core import DispatchKey, Tensor, note_request
+from ...core import DispatchKey, Tensor, note_request, setting
 from ...core.array_memory import unwritable
 from ...core.lazy import LazyFunction
-from ...core.source import library_function
 from ...dispatcher.conversion_advice import array_advice
 from ...errors import DataDependentError
 from ...symbolic import contiguous
@@ -124,10 +123,12 @@ class FakeTensor(Fields, Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         note_request()
+        rule = getattr(setting(DispatchKey.FAKE), "op", None)  # of the context of a fake rule that is running
+        advice = array_advice(self.dtype, " For its metadata alone write np.empty(x.shape, x.dtype).")
+        if rule is not None:
+            advice = f"The fake rule of {rule.name} is running, which says shape and dtype alone: np.empty(shape, dtype)."
         raise DataDependentError(
-            f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. "
-            + "A fake rule says the shape alone, np.empty(shape, dtype). " * (library_function("scipy") is not None)
-            + array_advice(self.dtype, " For its metadata alone write np.empty(x.shape, x.dtype).")
+            f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. {advice}"
         )
 
     def __copy__(self) -> "FakeTensor":

@@ -216,7 +216,7 @@ def test_what_depends_on_data_is_refused():
 def test_it_takes_a_function():
     with pytest.raises(ArgumentError) as caught:
         eval_shape(np.sin(A), A)
-    assert str(caught.value) == "eval_shape takes a function, and was given an ndarray. Write eval_shape(f, x), not f(x)."
+    assert str(caught.value) == "eval_shape takes a function, and was given an ndarray. Write eval_shape(f, x), not eval_shape(f(x))."
 
 
 def test_a_number_is_one_in_it_as_in_numpy():

@@ -154,7 +154,9 @@ def refusal(x):
 
 def test_functions_of_ctypes_have_to_say_their_types():
     words = (
-        "ctypes does not know which arguments the function takes. Say it: f.restype = None; f.argtypes = [ctypes.c_void_p] * 4."
+        f"ctypes does not know which arguments the function takes. Of the loop of a gufunc, {SIGNATURE}, say it: f.restype = None; "
+        "f.argtypes = [ctypes.c_void_p] * 4. A function of numbers, double f(double), is called in a kernel in Python, or by a loop "
+        "in C: docs/c_kernels.md."
     )
     assert refusal(ctypes.CDLL(None).abs) == words
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address("not_a_loop"))
@@ -205,13 +207,19 @@ def test_null():
 
 
 def test_what_is_no_function_in_c():
-    words = "cfunc= is a function in C: of ctypes or cffi, a Numba cfunc, a capsule, a scipy.LowLevelCallable; and "
+    words = "cfunc= is a function in C, and "
     assert refusal(4096) == (
         f"{words}an int was given. An address does not say what is there: give ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)."
     )
-    assert refusal(np.sin).startswith(words)
-    assert refusal(len).endswith("A function in Python is registered as it is: register_kernel('cpu', fn).")
-    assert refusal("solve") == f"{words}a str was given. See docs/c_kernels.md."
+    python = " was given. A function in Python is registered as it is: register_kernel('cpu', fn)."
+    assert refusal(np.sin) == f"{words}a ufunc{python}"
+    assert refusal(len) == f"{words}a builtin_function_or_method{python}"
+    assert refusal(lambda x: x) == f"{words}a function{python}"
+    assert refusal("./solve.so") == f"{words}a str was given. A library is loaded, and its function given: ctypes.CDLL(path).name."
+    assert refusal(3.0) == (
+        "cfunc= is a function in C: of ctypes or cffi, a Numba cfunc, a capsule, a scipy.LowLevelCallable; and a float was given. "
+        "See docs/c_kernels.md."
+    )
 
 
 def test_numba_calls_cfunc():
