@@ -190,13 +190,18 @@ def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
         raise DefinitionError(
             f"device_types is the name of a device, 'cpu' say, or several in a tuple, and was given {kind_of(device_types)}."
         )
-    devices = [device_types] if isinstance(device_types, str) else list(device_types)
-    for device in devices:
+    named, known = [device_types] if isinstance(device_types, str) else list(device_types), devices()
+    for device in named:
         if not isinstance(device, str):
             raise DefinitionError(f"device_types names devices, 'cpu' say, and {kind_of(device)} is among them.")
-    if not devices:
+        if device not in known and (key := names_of_keys().get(device.lower())) is not None and not key.is_backend:
+            raise DefinitionError(
+                f"{device!r} is a dispatch key, and no device. Devices: {', '.join(sorted(known))}. A kernel at a key is "
+                f"registered by a library: lib.impl(name, kernel, {device!r})."
+            )
+    if not named:
         raise DefinitionError("device_types names no device. Leave it out for a kernel that computes on any.")
-    return [device_key(device) for device in devices]
+    return [device_key(device) for device in named]
 
 
 def check_choosable(schema: Schema, device_types: str | Sequence[str] | None) -> None:

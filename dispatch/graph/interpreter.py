@@ -91,9 +91,10 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
     items, parts = items_of(expected), items_of(given)
     if items is None or parts is None or not _is_alike(expected, given):
         if items is not None or parts is not None or not _is_same(expected, given):
-            shown, advice = _named(given) if type(given) is type(expected) else kind_of(given), ""
-            if shown == _named(expected):
-                shown, advice = "another", " What is no array is a constant of a graph: trace once more, with what is given."
+            shown = _named(given) if type(given) is type(expected) else kind_of(given)
+            shown = "another" if shown == _named(expected) else shown
+            constant = " What is no array is a constant of a graph: trace once more, with what is given."
+            advice = constant if items is None and parts is None else ""
             raise GraphError(f"the graph was made with {_named(expected)} in its arguments, and {shown} was given.{advice}")
         return
     if isinstance(expected, dict):

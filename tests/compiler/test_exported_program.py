@@ -64,7 +64,7 @@ def test_arguments_go_by_their_names():
     assert refused(program, X, z=Y) == (
         "the program takes (x, y, scale), and was given 1 by position and 'z' by name. Give each once."
     )
-    assert refused(program, X, Y, 4) == "the graph was made with 3 in its arguments, and 4 was given."
+    assert refused(program, X, Y, 4) == "the graph was made with 3 in its arguments, and 4 was given. What is no array is a constant of a graph: trace once more, with what is given."
 
 
 def test_arrays_are_held_to_the_example():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dispatch import DispatchKey, custom_op, ops
-from dispatch.core import Tensor, ground, split, wrap
+from dispatch.core import Tensor, devices, ground, split, wrap
 from dispatch.dispatcher.layer import Layer, find_layer, keys_of, layers
 from dispatch.errors import DefinitionError, LayerNotFoundError
 
@@ -143,3 +143,13 @@ def test_a_kernel_is_a_function():
     with pytest.raises(DefinitionError) as caught:
         scale.register_kernel("cpu", 3)
     assert str(caught.value) == "layertests::scale: a kernel is a function, and an int was given."
+
+
+@pytest.mark.parametrize("name", ["Autograd", "CompositeImplicitAutograd", "MODE"])
+def test_a_kernel_for_a_device_that_is_a_key_is_sent_to_a_library(name):
+    with pytest.raises(DefinitionError) as caught:
+        keys_of(("cpu", name))
+    assert str(caught.value) == (
+        f"{name!r} is a dispatch key, and no device. Devices: {', '.join(sorted(devices()))}. A kernel at a key is registered by "
+        f"a library: lib.impl(name, kernel, {name!r})."
+    )
