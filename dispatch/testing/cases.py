@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,14 @@ from ..layers.autograd import Pullbacks, TrackedTensor
 from ..layers.autograd.derivative_sources import Form
 from ..operators.functional_variant import origin_of
 from ..schema.opaque_types import find_class
-from ..schema.types import INT, ClassType, LiteralOf, OptionalOf, Type
+from ..schema.types import FLOAT, INT, ClassType, LiteralOf, OptionalOf, Type
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 MOST_CHOICES = 4  # other values of one argument that are tried: each is some runs of the kernel
+MOST_PAIRS = 6  # of options that are changed at once: all of four
+GIVEN = {INT: 2, FLOAT: 1.5}  # what stands for None where a number may be: a length, or how often; a share or an amount
 
 
 class Options(NamedTuple):
@@ -112,13 +115,26 @@ class Case(NamedTuple):
                 tracked = tuple(sorted({*tracked, end})) if end - 1 in self.tracked else tracked
                 yield self._replace(args=args, tracked=tracked, what=f" on the sample with one array more in '{name}'")
 
-    def given_ints(self, kept: Collection[str] = ()) -> Iterator["Case"]:
-        """Return the case with 2 for each argument of None that may be an int, axes aside: a length, or how often."""
+    def given_numbers(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case with 2 for each argument of None that may be an int, axes aside, and 1.5 where it may be a float."""
         for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
-            optional = isinstance(argument.type, OptionalOf) and argument.type.element == INT
-            if x is None and optional and argument.name not in kept and not AXIS.fullmatch(argument.name):
-                args = (*self.args[:i], 2, *self.args[i + 1 :])
-                yield self._replace(args=args, what=f" on the sample with '{argument.name}' of 2")
+            given = GIVEN.get(argument.type.element) if isinstance(argument.type, OptionalOf) else None
+            if x is None and given is not None and argument.name not in kept and not AXIS.fullmatch(argument.name):
+                args = (*self.args[:i], given, *self.args[i + 1 :])
+                yield self._replace(args=args, what=f" on the sample with '{argument.name}' of {given}")
+
+    def two_options(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case with two options changed at once, the first pairs of them: flags, choices, and what may be None."""
+        changed: list[tuple[int, str, Any]] = []
+        for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
+            others = [not x] if type(x) is bool else [y for y in choices_of(argument.type) or () if y is not x and y != x]
+            if not others and x is not None and isinstance(argument.type, OptionalOf) and not arrays_in(x):
+                others = [None]
+            changed += [(i, argument.name, other) for other in others[:1] if argument.name not in kept]
+        for (i, first, a), (k, second, b) in islice(combinations(changed, 2), MOST_PAIRS):
+            args = (*self.args[:i], a, *self.args[i + 1 : k], b, *self.args[k + 1 :])
+            said = f"'{first}' as {brief_choice(a)} and '{second}' as {brief_choice(b)}"
+            yield self._replace(args=args, what=f" on the sample with {said}")
 
     def nones(self, kept: Collection[str] = ()) -> Iterator["Case"]:
         """Return the case with None for each argument that may be None and has no arrays: an axis, say."""

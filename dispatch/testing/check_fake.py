@@ -60,7 +60,8 @@ def check_shapes(case: Case, findings: Findings, options: Options) -> None:
         return
     for what, args in variants(case, options):
         compare(case.with_args(args, f" on the sample {what}"), findings)
-    for other in (*case.branches(options.fixed), *case.nones(options.fixed), *case.given_ints(options.fixed)):
+    optional = *case.nones(options.fixed), *case.given_numbers(options.fixed), *case.two_options(options.fixed)
+    for other in (*case.branches(options.fixed), *optional):
         compare(other, findings)
         lengths = sizes(other.args, other.places(options.fixed), only_longer=bool(other.integers))
         for what, args in islice((x for x in lengths if x[0] != ONE_ELEMENT), MOST_LENGTHS):  # a choice may be wrong for some

@@ -29,10 +29,12 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
     if not case.arrays:
         findings.skip("no argument is an array, so there is nothing to batch")
     else:
-        for size, in_dims in batchings(case):
+        tried = list(batchings(case))
+        size = tried[0][0]
+        for length, in_dims in tried:
             if findings.skipped:
                 return
-            _compare(case, findings, size, in_dims, options, ruled=ruled)
+            _compare(case, findings, length, in_dims, options, ruled=ruled)
         # A rule that looks for the axis by its length takes another that is as long.
         lengths = sorted({n for x in case.arrays for n in x.shape if 1 < n <= DRAWS})[:1]
         for dim in (0, -1) if ruled and not findings.faults else ():
@@ -70,7 +72,9 @@ def _varied(case: Case, options: Options) -> Iterator[tuple[Case, str]]:
                 if type(x) is int and x < 0 and not (type(y) is int and y < 0)
             ]  # fmt: skip
             yield case.with_args(args, f" on the sample {named(what, names)}"), ", ".join(changed)
-    for varied in (*case.branches(options.fixed), *longer_lists_used(case, options.fixed)):
+    kept = options.fixed
+    optional = *case.nones(kept), *case.given_numbers(kept), *case.two_options(kept)
+    for varied in (*case.branches(kept), *optional, *longer_lists_used(case, kept)):
         yield varied, ""
     for what, args in islice(sizes(case.args, case.places(options.fixed), only_longer=True), 1):
         yield case.with_args(args, f" on the sample {what}"), ""

@@ -61,11 +61,12 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
     for what, args in values(case.args, kept):
         if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
             yield case.with_args(args, f" on the sample {named(what, names)}")
-    yield from case.branches({*options.fixed, *[name for name in names if FACT.search(repr(name))]})
+    stay = {*options.fixed, *[name for name in names if FACT.search(repr(name))]}
+    yield from (*case.branches(stay), *case.nones(stay), *case.two_options(stay))
     for args in _repeated_index(case, fixed):
         yield case.with_args(args, REPEATED)
     if not integers:  # which belong to the sizes and the axis of the sample
-        yield from case.given_ints(options.fixed)
+        yield from case.given_numbers(options.fixed)
         for what, args in numbers(case.args, names, options.fixed, ahead=True):
             yield case.with_args(args, f" on the sample {named(what, names)}")
             for longer, other in sizes(args, fixed):  # an axis of a square looks like its other

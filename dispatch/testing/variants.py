@@ -196,8 +196,8 @@ def numbers(
     """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 
     The axis is the last too, counted from the end. An int of 1 is 2, where it is no place by its name, and one of 0 is 1 where
-    it is an order or a choice by its name. Beside arrays of integers there is one more for an int, and never less: it may be
-    the length that they point into.
+    it is an order, a choice or an amount by its name. Beside arrays of integers there is one more for an int, and never less:
+    it may be the length that they point into.
 
     Parameters
     ----------
@@ -242,6 +242,7 @@ def numbers(
             others = [int(x == 0), -1]
         elif type(x) is int and (
             (x in (0, 1) and CHOICE.fullmatch(name))
+            or (x == 0 and AMOUNT.fullmatch(name) and not PLACE.fullmatch(name))
             or (x == 1 and not PLACE.fullmatch(name) and (ahead or not AHEAD.fullmatch(name)))
         ):
             others = [x + 1]

@@ -100,9 +100,23 @@ def test_a_longer_list_moves_the_places_behind_it_and_one_with_its_weights_stays
     assert not list(bind(op, (tracked[:2], tracked[2]), {}).longer_lists({"xs"}))
 
 
-def test_none_is_two_where_an_int_may_be_and_no_axis():
+def test_none_is_a_number_where_one_may_be_and_no_axis():
     op = custom_op("cases::ints", lambda x, n, axis, y: x * 2.0, mutates_args=(), schema="(Tensor x, int? n, int? axis, float? y) -> Tensor")
     case = bind(op, (np.ones(3), None, None, None), {})
-    assert [(each.what, each.args[1:]) for each in case.given_ints()] == [(" on the sample with 'n' of 2", (2, None, None))]
-    assert not list(case.given_ints({"n"}))
-    assert not list(bind(op, (np.ones(3), 4, None, None), {}).given_ints())
+    assert [(each.what, each.args[1:]) for each in case.given_numbers()] == [
+        (" on the sample with 'n' of 2", (2, None, None)), (" on the sample with 'y' of 1.5", (None, None, 1.5)),
+    ]  # fmt: skip
+    assert not list(case.given_numbers({"n", "y"}))
+    assert not list(bind(op, (np.ones(3), 4, None, 0.5), {}).given_numbers())
+
+
+def test_two_options_are_changed_at_once():
+    schema = "(Tensor x, bool flag, int? axis, Literal['a', 'b'] how, Tensor? w, int n) -> Tensor"
+    op = custom_op("cases::options", lambda x, flag, axis, how, w, n: x * 2.0, mutates_args=(), schema=schema)
+    case = bind(op, (np.ones(3), True, 1, "a", np.ones(3), 4), {})
+    assert [(each.what, each.args[1:4]) for each in case.two_options()] == [
+        (" on the sample with 'flag' as False and 'axis' as None", (False, None, "a")),
+        (" on the sample with 'flag' as False and 'how' as 'b'", (False, 1, "b")),
+        (" on the sample with 'axis' as None and 'how' as 'b'", (True, None, "b")),
+    ]
+    assert list(case.two_options({"flag", "axis"})) == []

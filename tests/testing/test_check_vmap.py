@@ -232,3 +232,12 @@ def test_a_rule_that_is_wrong_for_an_axis_from_the_end_alone_gets_advice(rule, r
     assert [text.partition(" differ where ")[2] for text in report.advice] == (
         [] if right else ["axis=-1. In the rule count it from the front first: axis % (x.ndim - 1)."]
     )
+
+
+def test_a_rule_that_mixes_the_items_of_one_axis_under_an_option_is_told():
+    def mapped(info, in_dims, x, centre):
+        x = np.moveaxis(x, in_dims[0], 0)
+        return np.cumsum(x - (np.mean(x) if centre else 0.0), 1), 0
+
+    op = with_vmap(mapped, lambda x, centre: np.cumsum(x - (x.mean() if centre else 0.0)), "(Tensor x, bool centre) -> Tensor")
+    assert "on the sample with the other value of" in str(fault(op, (A[0], False), "test_vmap"))
