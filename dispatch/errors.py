@@ -267,6 +267,12 @@ def kind_of(x: object) -> str:
     return f"{'an' if vowel or name == 'ndarray' else 'a'} {name}"
 
 
+def class_of(x: object) -> str:
+    """Return `" Name its class: Grid."`, with its leading space, of an object of a user's class; of others nothing."""
+    kind = type(x)
+    return f" Name its class: {kind.__name__}." if kind.__module__ not in ("builtins", "numpy") else ""
+
+
 def shown(x: object) -> str:
     """Return a value that a caller gave, as a message may show it: a number, a short text or None; of others the type.
 

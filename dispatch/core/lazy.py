@@ -83,6 +83,7 @@ NOT_HERE = {
     "device_put": DEVICES,
     "disable": "What compile shall not take is called outside of it; or make it an operator, custom_op.",
     "elementwise_grad": "Write dispatch.grad(lambda x: f(x).sum()), which is that for a function of each element.",
+    "explain": "Write op.explain(x), of an operator and what it would be called with.",
     "export": AS_IT_IS,
     "func": "Its functions are here: dispatch.grad, dispatch.vmap, dispatch.jacrev.",
     "functional": "Its functions are here: dispatch.jacrev, dispatch.hessian, dispatch.vjp, dispatch.jvp.",

@@ -40,6 +40,7 @@ PARAMETERS_ELSEWHERE = {
 }
 # Parameters of others that no function here has, and what to do without them.
 NO_PARAMETERS = {
+    "generate_vmap_rule": "Write op.register_vmap('sequential'); or leave it out: without a rule vmap loops.",
     "allow_int": "Cast what is to be differentiated: x.astype(float).",
     "axis_name": "A mapped function sees one item: what goes over the items, a sum say, is written behind the vmap.",
     "axis_size": "The size is read from the mapped arguments.",
@@ -90,7 +91,8 @@ OPERATOR_ELSEWHERE = {
     "vmap": "dispatch.vmap({0})", "cpu": "{0}.register_kernel('cpu', kernel)", "cuda": "{0}.register_kernel('cuda', kernel)",
     "opcheck": "dispatch.testing.opcheck({0}, args)", "register_torch_dispatch": "{0}.register_dispatch(cls, rule)",
     "backward": "{0}.register_autograd(backward), and y.backward() of a result",
-    "setup_context": "{0}.register_autograd(backward, setup_context=setup_context)",
+    "reduce": "NumPy's own, np.add.reduce(x), which is an operator", "accumulate": "NumPy's own, np.add.accumulate(x)",
+    "outer": "NumPy's own, np.add.outer(x, y)", "setup_context": "{0}.register_autograd(backward, setup_context=setup_context)",
     "register_backward": "{0}.register_autograd(backward)", "samples": "dispatch.testing.samples({0})",
 }  # fmt: skip
 
@@ -173,7 +175,10 @@ def no_key(name: object, known: Iterable[str]) -> str:
 def nothing_below(operator: str, key: object) -> DefinitionError:
     """What to raise where a call was asked for below what is no key, or has no key below."""
     what = key if isinstance(key, int) else kind_of(key)
-    return DefinitionError(f"{operator}: redispatch goes below a key, and nothing is below {what}. Name it: DispatchKey.VMAP.")
+    advice = f"Write DispatchKey.{key.upper()}, not its text." if isinstance(key, str) else "Name it: DispatchKey.VMAP."
+    if hasattr(key, "shape"):
+        advice = "The key stands before the arguments: op.redispatch(DispatchKey.VMAP, x)."
+    return DefinitionError(f"{operator}: redispatch goes below a key, and nothing is below {what}. {advice}")
 
 
 def hint_alone(_self: object, *given: Any, **named: Any) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..core import Tensor, devices, set_array_type
 from ..core.wrong_calls import holding
-from ..errors import DefinitionError, kind_of
+from ..errors import DefinitionError, class_of, kind_of
+from .frameworks import frameworks
 from .layer import names_of_keys
 
 C = TypeVar("C", bound=type)
@@ -62,11 +63,13 @@ def register_array_type(cls: C, /, *, device: str, beside_numpy: bool = False) -
     """
     given: object = cls
     if not isinstance(given, type):
-        raise DefinitionError(f"an array type is a class, and {kind_of(cls)} was given.")
+        raise DefinitionError(f"an array type is a class, and {kind_of(cls)} was given.{class_of(cls)}")
     if issubclass(cls, Tensor) or cls in (object, int, float, complex, bool, str, bytes, list, tuple, dict, type(None)):
         raise DefinitionError(f"{cls.__qualname__} cannot be an array type: its values have another meaning here.")
     if cls is np.ndarray or issubclass(cls, np.generic):
         raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device 'cpu'.")
+    if cls.__module__.partition(".")[0] in frameworks:
+        raise DefinitionError(f"{cls.__module__.partition('.')[0]}.{cls.__qualname__} is taken by operators as it is: op(x).")
     if not isinstance(device, str):
         raise DefinitionError(f"a device is known by its name, a string, and {kind_of(device)} was given.")
     if device not in devices() and device.lower() in names_of_keys():

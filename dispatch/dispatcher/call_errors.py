@@ -89,6 +89,13 @@ def refused(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str
     )
 
 
+def _is_sample(given: Any) -> bool:
+    """Whether a tuple is a `dispatch.testing.Sample`, or its fields."""
+    fields = getattr(type(given), "_fields", None)
+    apart = type(given) is tuple and len(given) == 5 and type(given[0]) is tuple and type(given[1]) is dict
+    return apart or fields == ("args", "kwargs", "what", "fixed", "gradients")
+
+
 def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError | None:
     """What keeps a call from fitting the operator's schema, or None."""
     arguments, operator = definition.arguments, definition.name
@@ -96,7 +103,8 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     call = f"{operator}({', '.join(names)})"
     if len(args) > positional:
         if positional == count:
-            return ArgumentError(f"{call} takes {positional} and was given {len(args)}.", operator=operator)
+            whole = " They are the fields of a Sample: write f(*sample.args, **sample.kwargs)." if _is_sample(args) else ""
+            return ArgumentError(f"{call} takes {positional} and was given {len(args)}.{whole}", operator=operator)
         call = f"{operator}({', '.join([*names[:positional], '*', *names[positional:]])})"
         given = f"{call} takes {positional} by position and was given {len(args)}"
         return ArgumentError(f"{given}. Name the others: {names[positional]}=...", operator=operator)
@@ -178,6 +186,8 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         )
     elif (found := _about_parts(definition, argument, value)) is not None:
         remedy = found
+    elif _is_sample(value):
+        remedy = " Write f(*sample.args, **sample.kwargs)."
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
         ours = any(isinstance(x, Tensor) for x in leaves(value))
         made = f"{argument.name} = np.asarray({argument.name})"
@@ -425,6 +435,8 @@ def _as_wanted(result: Return, output: Any) -> str:
     if isinstance(output, tuple) and len(output) > 1 and all(isinstance(x, (np.ndarray, Tensor)) for x in output):
         several = ", ".join(["np.ndarray"] * len(output)), ", ".join(["Tensor"] * len(output))
         return f" Hint the results, -> tuple[{several[0]}]; or say them in schema=, -> ({several[1]})."
+    if output is None and result.alias is not None:
+        return " Return the argument that it writes to."
     if output is None:
         return " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
     numbers = isinstance(output, (int, float, complex, list, tuple))

@@ -6,7 +6,7 @@ Both are observers: they see each step of each call of their thread, and cost no
 import threading
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import Any, ClassVar, NamedTuple, TextIO
+from typing import Any, ClassVar, NamedTuple, NoReturn, TextIO
 
 from ..core import Definition, DispatchKey, OpOverload, key_of_rank
 from ..core.wrong_attributes import no_attribute
@@ -201,6 +201,10 @@ class Profile(Watcher):
             raise ArgumentError(f"{said}. Write `with dispatch.profile() as p:` around the calls.")
         found = [ProfileRow(*place, n, total / 1e9, own / 1e9) for place, (n, total, own) in self._sums.items()]
         return sorted(found, key=lambda row: row.own, reverse=True)
+
+    def __getitem__(self, key: object) -> NoReturn:
+        said = f"a profile has rows, and was asked for [{key!r}]"
+        raise ArgumentError(f"{said}. Write p.rows, a list of (operator, key, calls, total, own).")
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [

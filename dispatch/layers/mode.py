@@ -171,7 +171,9 @@ class Dispatch(Layer):
 def _check_class(op: OpOverload, cls: Any) -> None:
     call = f"{op.name}: a rule of register_dispatch is for a class of modes or of arrays,"
     if not isinstance(cls, type):
-        advice = f" Name its class: {type(cls).__name__}." if isinstance(cls, Mode) or device_of(cls) is not None else ""
+        named = isinstance(cls, Mode) or device_of(cls) is not None
+        written = f"@{op.schema.name}.register_dispatch(TheClass) above the rule"
+        advice = f" Name its class: {type(cls).__name__}." if named else f" Write {written}."
         raise DefinitionError(f"{call} and {kind_of(cls)} was given.{advice}", operator=op.name)
     if issubclass(cls, Mode):
         return

@@ -25,6 +25,7 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.gufunc.rules import Calls
 from ..operators.gufunc.signature import Signature
 from ..operators.registry import add, build, ops
+from ..operators.registry import known as known_operator
 from ..schema.schema import Schema
 from ..schema.tags import Tag
 from ..symbolic import guesses
@@ -83,6 +84,9 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
     if not isinstance(inner, np.ufunc):
         named = isinstance(f, str) and isinstance(getattr(np, f, None), np.ufunc)
         remedy = "For a function use custom_op; np.vectorize makes none either, but custom_op(..., signature=) does."
+        word = getattr(f, "__name__", "")
+        if word and getattr(np, word, None) is f and (row := known_operator(f"np::{word}")) is not None:
+            remedy = f"np.{word} is an operator already: dispatch.ops.{row.name.replace('::', '.')}."
         raise DefinitionError(
             f"from_ufunc makes an operator of a ufunc, and was given {kind_of(f)}. {f'Write from_ufunc(np.{f}).' if named else remedy}"
         )

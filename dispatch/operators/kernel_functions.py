@@ -151,6 +151,9 @@ def refuse_unsaid(name: Any) -> DefinitionError:
     )
 
 
+ABOVE_A_RULE = ' Above a rule write @dispatch.register_fake("mylib::f"), with the name of its operator, or @f.register_fake.'
+
+
 def made_of(x: Any) -> str:
     """What to write where an operator is asked for and something else was given, with a space before it.
 
@@ -166,7 +169,7 @@ def made_of(x: Any) -> str:
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
     if inspect.isfunction(x) and x.__name__ == "_":
-        return ' Above a rule write @dispatch.register_fake("mylib::f"), with the name of its operator, or @f.register_fake.'
+        return ABOVE_A_RULE
     if inspect.isroutine(x) or (callable(x) and not inspect.isclass(x) and type(x).__name__ != "Namespace"):
         return f' Make one of it: custom_op("mylib::{_word_of(x)}", f, mutates_args=()).'
     return ""

@@ -4,6 +4,7 @@ It has more than 350 lines because the docstrings are whole: `help(op.register_f
 """
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from ..core import OpOverload, Registration, registration_lock
@@ -13,7 +14,7 @@ from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..dispatcher.own_rules import check_verb
 from ..errors import ArgumentError, DefinitionError, check_word, did_you_mean, kind_of
-from .kernel_functions import made_of
+from .kernel_functions import ABOVE_A_RULE, made_of
 from .namespaces import Operator
 from .registry import find
 
@@ -36,7 +37,8 @@ def resolve(op: object, *others: object) -> OpOverload:
         raise ArgumentError(f"{op.name} has several overloads, and one is asked for. Write dispatch.ops.{listed}.")
     said = f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given."
     swapped = any(isinstance(other, (str, OpOverload)) for other in others)
-    raise ArgumentError(f"{said}{' It comes before the function.' if swapped else made_of(op)}")
+    above = others[:1] == (None,) and isinstance(op, FunctionType)  # a verb as a decorator, without the operator
+    raise ArgumentError(f"{said}{' It comes before the function.' if swapped else ABOVE_A_RULE if above else made_of(op)}")
 
 
 class Keeper(Protocol):

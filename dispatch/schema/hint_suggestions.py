@@ -54,6 +54,8 @@ def show(hint: object) -> str:
         return hint.__forward_arg__
     if isinstance(hint, (np.ndarray, list, tuple)):  # values, which compare element by element or hold classes
         return "an array" if isinstance(hint, np.ndarray) else _shown_parts(hint)
+    if hint is Residual:
+        return "dispatch.Residual"
     if isinstance(hint, types.ModuleType):
         return f"{hint.__name__} (a module)"
     if isinstance(hint, types.FunctionType):

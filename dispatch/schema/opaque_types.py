@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.wrong_calls import clear
-from ..errors import DefinitionError, SchemaError, kind_of
+from ..errors import DefinitionError, SchemaError, class_of, kind_of
 from .types import GENERATOR, ClassType
 
 C = TypeVar("C", bound=type)
@@ -43,7 +43,7 @@ def register_opaque_type(cls: C, /) -> C:
     """
     given: object = cls
     if not isinstance(given, type):
-        raise DefinitionError(f"an opaque type is a class, and {kind_of(given)} was given.")
+        raise DefinitionError(f"an opaque type is a class, and {kind_of(given)} was given.{class_of(given)}")
     if cls.__module__ == "builtins" or issubclass(cls, (np.ndarray, np.generic, Tensor)):
         raise DefinitionError(f"{cls.__name__} cannot be an opaque type: it has a schema type already. Hint it as it is.")
     try:

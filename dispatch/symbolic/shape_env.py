@@ -53,7 +53,7 @@ class ShapeEnv(Fields, metaclass=Made):
     _fields = ("answers", "checks", "expressions", "facts", "guards", "symbols")  # two of them by cached_property
     _elsewhere: ClassVar[dict[str, str]] = dict.fromkeys(
         ("create_symbol", "create_symint", "create_symintnode"), "env.new_size(3)"
-    )
+    ) | {"create_unbacked_symint": "env.new_dynamic_size()"}
     _no_block = "`with FakeTensorMode(shape_env=env):`"
     made_by = "ShapeEnv(), and env.new_size(3) for a size"
 
@@ -211,6 +211,10 @@ class ShapeEnv(Fields, metaclass=Made):
         (True, True, False)
         """
         names = [name for name, x in self.symbols.items() if x.hint is not None]
+        lacking = [name for name in names if name not in sizes] if isinstance(sizes, Mapping) else names
+        if not isinstance(sizes, Mapping) or lacking:
+            given = kind_of(sizes) if not isinstance(sizes, Mapping) else f"none for {', '.join(lacking)}"
+            raise ArgumentError(f"ShapeEnv.holds takes the numbers of the symbols by name, {{'s0': 3}}, and was given {given}.")
         if self._holds is None or self._holds[0] != len(self.guards) + len(names):
             tests = [f"{name} > 1" for name in names] + [f"({guard})" for guard in self.guards]
             made = eval(f"lambda {', '.join(names)}: {' and '.join(tests) or True}", {"max": max, "min": min})
@@ -241,6 +245,11 @@ class ShapeEnv(Fields, metaclass=Made):
         """
         values: dict[str, int] = {}
         later = []
+        shapes, given = list(shapes), list(given)
+        for x in (*shapes, *given):
+            if not isinstance(x, (tuple, list)):
+                said = f"ShapeEnv.match takes two lists of shapes, and {kind_of(x)} stands where a shape goes"
+                raise ArgumentError(f"{said}. Write env.match([shape], [lengths]).")
         for shape, lengths in zip(shapes, given, strict=True):
             if len(shape) != len(lengths):
                 return None

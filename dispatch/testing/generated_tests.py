@@ -19,7 +19,7 @@ from ..core.wrong_calls import clear, holding
 from ..dispatcher.observer import Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean, kind_of
 from ..layers.autograd import TrackedTensor
-from ..operators.namespaces import defined_now
+from ..operators.namespaces import defined_now, ops
 from .cases import arrays_in
 from .operator_checks import ALL, opcheck
 
@@ -310,7 +310,12 @@ def _generated(
     @wraps(test)
     def checking(*args: Any, **keywords: Any) -> Any:
         with Checking(namespaces, util, f"{testcase.__name__}.{name}", failures):
-            return test(*args, **keywords)
+            result = test(*args, **keywords)
+        for namespace in namespaces:  # which the test may have defined
+            if namespace not in dir(ops):
+                said = f"generate_opcheck_tests: there is no namespace {namespace!r}, so that nothing is checked."
+                raise DefinitionError(said + (did_you_mean(namespace, dir(ops)) or f" Namespaces: {', '.join(dir(ops))}."))
+        return result
 
     checking.__name__ = name
     checking.__qualname__ = f"{testcase.__qualname__}.{name}"

@@ -25,6 +25,7 @@ from .check_vmap import check_batches
 from .child_process import Ended, Unfit, has_fork, run_in_fork, run_in_new
 from .closeness import tolerance
 from .report import Findings, Report
+from .sampled_arguments import Sample
 from .validate import validate
 
 ALL = (
@@ -168,6 +169,9 @@ def opcheck(
 
 def _sample(op: OpOverload, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a sample; an array in place of the tuple would be taken apart, row by row."""
+    if isinstance(args, Sample):
+        said = "opcheck: args is a tuple of the operator's arguments, and a Sample was given"
+        raise ArgumentError(f"{said}. Write opcheck(op, sample.args, sample.kwargs).")
     if not isinstance(args, (tuple, list)):
         names = op.arguments.names[: op.arguments.positional] or ("x",)
         said = f"opcheck: args is a tuple of the operator's arguments, and {kind_of(args)} was given"

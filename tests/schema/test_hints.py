@@ -67,7 +67,6 @@ TABLE = [
     (typing.Callable, "Callable"),
     (typing.Callable[[int], int], "Callable"),
     (collections.abc.Callable, "Callable"),
-    (Residual, "Residual"),
     (Metres, "float"),
     (Literal["full", "same"], "Literal['full', 'same']"),
     (Literal[1, 2, None], "Literal[1, 2]?"),
@@ -145,8 +144,7 @@ def test_a_hint_inside_text_is_the_same(hint, text):
         return hint
 
     assert str(HintReader("ns::op", fn).argument("x", "hint")) == text
-    if hint is not Residual:
-        assert str(HintReader("ns::op", fn).argument("x", "Optional[hint]")) == text.removesuffix("?") + "?"
+    assert str(HintReader("ns::op", fn).argument("x", "Optional[hint]")) == text.removesuffix("?") + "?"
 
 
 @pytest.mark.parametrize(
@@ -295,6 +293,7 @@ def test_an_unknown_hint_names_the_nearest_and_the_way_out(hint, nearest):
         (Annotated[np.ndarray, "writable"], "The layout 'writable' is written 'C', 'F' or 'writeable'."),
         (Annotated[int, "C"], "A layout is for arrays."),
         (list[Residual], "Residual[]: Residual stands alone"),
+        (Residual, "A Residual is the last result, which a backward reads as ctx.residual. Hint typing.Any here."),
         (Residual | None, "Residual?: Residual stands alone"),
         (dict[float, int], "Dict(float, int): the keys of a dictionary are str or int"),
     ],

@@ -100,8 +100,17 @@ def test_only_calls_from_outside_and_of_the_namespaces_are_checked():
     outer = operator(lambda x: inner(x.copy()))
     suite(outer, X)().test_schema__test_call()
     cls = type("TestOther", (), {"test_call": lambda self: inner(X.copy())})
-    generate_opcheck_tests(cls, ["another"], test_utils="test_schema")
+    generate_opcheck_tests(cls, ["np"], test_utils="test_schema")
     cls().test_schema__test_call()
+
+
+def test_a_namespace_that_nothing_defines_is_told_when_a_test_has_run():
+    op = operator(np.sin)
+    cls = type("TestMisspelt", (), {"test_call": lambda self: op(X.copy())})
+    generate_opcheck_tests(cls, [op.schema.namespace, "scipy_spezial"], test_utils="test_schema")
+    assert said(cls().test_schema__test_call, DefinitionError) == (
+        "generate_opcheck_tests: there is no namespace 'scipy_spezial', so that nothing is checked. Did you mean 'scipy_special'?"
+    )
 
 
 def test_under_a_transform_nothing_is_checked():

@@ -54,7 +54,7 @@ def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any], opaq
         if name not in makers:
             raise DefinitionError(
                 f"{op.name}: register_autograd has no keyword {name!r}.{did_you_mean(name, makers)} Sources of a derivative: "
-                f"backward, {', '.join(f'{known}=' for known in sorted(makers))}.",
+                f"backward, {', '.join(f'{known}=' for known in sorted(makers))}. Beside a backward stands setup_context=.",
                 operator=op.name,
             )
     if len(given) != 1 or (rule is not None and "linear" not in given):

@@ -95,8 +95,11 @@ class FakeTensorMode(Fields, ModeBlock):
     def __init__(
         self, *, allow_non_fake_inputs: bool = False, shape_env: ShapeSource | None = None, static_shapes: bool | None = None
     ) -> None:
-        if shape_env is not None and not hasattr(shape_env, "new_dynamic_size"):
-            raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {kind_of(shape_env)}.")
+        if shape_env is not None and (isinstance(shape_env, type) or not hasattr(shape_env, "new_dynamic_size")):
+            given = f"{kind_of(shape_env)}."
+            if isinstance(shape_env, type):
+                given = f"the class {shape_env.__name__}. Write {shape_env.__name__}()."
+            raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {given}")
         if type(static_shapes) not in OPTIONAL:  # no frame for what is right
             check_flag(static_shapes, "FakeTensorMode: static_shapes")
         vars(self).update(  # at once, and not by __setattr__: each trace makes one
