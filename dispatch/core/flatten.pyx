@@ -8,8 +8,8 @@ from cpython.object cimport PyObject
 
 from .arrays cimport is_newcomer
 from .python cimport Py_TYPE, is_leaf
-
 from .arrays import registers_now
+from .subclasses import made_like
 
 cdef extern from *:
     """
@@ -74,13 +74,13 @@ cpdef tuple items_of(object x):
 
 
 cpdef object rebuilt(object x, list items):
-    """A list, tuple, dict or record like `x` of other items; a named tuple keeps its class, any other subclass does not."""
+    """A list, tuple, dict or record like `x` of other items; a tuple's class is kept only if it is a named one."""
     if isinstance(x, list):
-        return items
+        return items if type(x) is list else made_like(x, items)
     if isinstance(x, tuple):
         return tuple(items) if type(x) is tuple or not hasattr(x, "_make") else x._make(items)
     if isinstance(x, dict):
-        return dict(zip(x, items))
+        return dict(zip(x, items)) if type(x) is dict else made_like(x, items)
     record = record_of(x)
     if record is None:
         raise TypeError(f"a {type(x).__name__} is no container, and cannot be made of other items.")

@@ -16,11 +16,14 @@ from ..core.wrong_calls import clear
 from ..errors import ArgumentError, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
+from ..schema.types import BOOL, COMPLEX, FLOAT, INT, STR
 from .torch_functions import wrap
 from .torch_operators import exported, loaded
 from .torch_values import Tensor
 
 __all__ = ["export", "wrap"]
+
+NUMBERS = (INT, FLOAT, COMPLEX, BOOL, STR)
 
 
 @clear
@@ -70,7 +73,16 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
     """Run a call of an operator that has tensors among its arguments; NotImplemented where there are none."""
     if not any(isinstance(x, Tensor) for x in leaves((list(args), list(keywords.values())))):
         return NotImplemented
-    return exported(op)(bound(op, args, dict(keywords)))
+    given = bound(op, args, dict(keywords))
+    for argument, x in zip(op.schema.arguments, given, strict=True):
+        if isinstance(x, Tensor) and argument.type in NUMBERS:
+            raise ArgumentError(
+                f"{op.name}: argument {argument.name!r} is {argument.type}, and was given a torch.Tensor of shape "
+                f"{tuple(x.shape)}. Write {argument.name}.item(), or hint the parameter `{argument.name}: np.ndarray`.",
+                operator=op.name,
+                argument=argument.name,
+            )
+    return exported(op)(given)
 
 
 if not TYPE_CHECKING:

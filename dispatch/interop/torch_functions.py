@@ -5,6 +5,7 @@ of operator, around `torch.func.vjp` of the function, and its batch one around `
 batch of their own.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload
 from ..core.optional import require
 from ..core.wrong_calls import clear
-from ..errors import OutputError, kind_of
+from ..errors import AliasError, OutputError, UnsupportedError, kind_of
 from ..operators.registry import build
 from ..schema.schema import Schema
 from .derived_operators import fresh, has_derivative
@@ -61,9 +62,21 @@ def flat_operator(name: str, run: Run, fn: Any) -> OpOverload:
     pulls: dict[tuple[int, ...], OpOverload] = {}
     batches: dict[tuple[Any, ...], OpOverload] = {}
 
+    here, known = threading.local(), name.removesuffix("_flat")
+
     def kernel(xs: Sequence[Any]) -> list[Any]:
+        tensors, before = [tensor_of(x) for x in xs], torch.random.get_rng_state()
+        versions = [x._version for x in tensors]  # noqa: SLF001  torch's count of writes, which it has under no other name
         with torch.no_grad():
-            out = run([tensor_of(x) for x in xs])
+            out = run(tensors)
+        here.drew = not torch.equal(before, torch.random.get_rng_state())
+        for i, x in enumerate(tensors):
+            if x._version != versions[i]:  # noqa: SLF001
+                raise AliasError(
+                    f"{known}: the torch function wrote to tensor {i} of its arguments, which the caller's array is. Write "
+                    "to a copy, x.clone().",
+                    operator=name,
+                )
         return fresh([_array(x, name) for x in out], list(xs))
 
     def fake(xs: Sequence[Any]) -> list[Any]:
@@ -72,6 +85,12 @@ def flat_operator(name: str, run: Run, fn: Any) -> OpOverload:
         return [np.empty_like(xs[0], shape=tuple(x.shape), dtype=numpy_dtype(x.dtype)) for x in out]
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        if here.drew:
+            raise UnsupportedError(
+                f"{known}: the torch function drew random numbers, and its backward runs it again, with others. Give what is "
+                "drawn as an argument; of a net with dropout write net.eval().",
+                operator=name,
+            )
         ctx.save_for_backward(*inputs[0])
         ctx.floats = [i for i, x in enumerate(output) if has_derivative(x)]
 

@@ -17,10 +17,20 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..core import Tensor as Values
 from ..core.array_memory import watched
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
-from ..errors import ArgumentError, DefinitionError, DeviceMismatchError, OutputError, UnsupportedError, kind_of
+from ..dispatcher.conversion_advice import advice_for
+from ..errors import (
+    ArgumentError,
+    ConversionError,
+    DefinitionError,
+    DeviceMismatchError,
+    OutputError,
+    UnsupportedError,
+    kind_of,
+)
 from ..graph.array_literals import Unwritable
 from ..graph.literals import Reader, Writer, register_value
 from ..schema.schema import Argument, Schema
@@ -375,7 +385,14 @@ def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
     if x is None or isinstance(x, Tensor):
         return x
     if not isinstance(x, (np.ndarray, np.generic)):
-        raise ArgumentError(f"{name} was called with tensors and {kind_of(x)} where an array goes.", operator=name)
+        if isinstance(x, Values):
+            raise ConversionError(
+                f"{name}, exported to torch, was called with {kind_of(x)}: no derivative, batch or trace of this package goes "
+                "through tensors. Call the operator itself, or give arrays.",
+                operator=name,
+            )
+        said = f"{name} was called with tensors and {kind_of(x)} where an array goes.{advice_for(x)}"
+        raise ArgumentError(said, operator=name)
     if not written and torch.is_grad_enabled():  # a backward may read it, and nobody would tell of a write to it meanwhile
         x = np.array(x, order="C")
     made = tensor_of(x)

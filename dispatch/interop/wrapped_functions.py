@@ -67,6 +67,8 @@ def wrapped(fn: Callable[..., Any], name: str | None, schema: str | None, framew
             "Call it, or make an operator of a function that does: custom_op('mylib::f', f, mutates_args=())."
         )
     text = schema if schema is not None else _schema_of(fn, framework)
+    if schema is not None:
+        _check_takes(fn, Schema.parse(schema, name="wrap::f"), framework)
     if name is None:
         op = build(Schema.parse(text, name=f"{framework.word.lower()}::{word_of(fn)}"))
     else:
@@ -79,6 +81,23 @@ def wrapped(fn: Callable[..., Any], name: str | None, schema: str | None, framew
         )
     op.register_at(DispatchKey.CompositeImplicit, Function(op, fn, framework))
     return op
+
+
+def _check_takes(fn: Any, schema: Schema, framework: Framework) -> None:
+    """Raise where a function does not take the arguments that a schema names."""
+    called = framework.called(fn)
+    try:
+        found = signature(called)
+    except (TypeError, ValueError):  # a builtin, which tells nothing
+        return
+    names = [a.name for a in schema.arguments if not a.kwarg_only]
+    try:
+        found.bind(*names, **{a.name: a for a in schema.arguments if a.kwarg_only})
+    except TypeError:
+        raise DefinitionError(
+            f"wrap: {word_of(fn)}, {where(called)}, takes {found}, and the schema has "
+            f"({', '.join(a.name for a in schema.arguments)}). Name as many arguments as the function takes."
+        ) from None
 
 
 def _schema_of(fn: Any, framework: Framework) -> str:

@@ -21,6 +21,8 @@ from ..core.array_memory import sealed
 from ..core.lazy import LazyFunction
 from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
+from ..dispatcher.frameworks import framework_of
+from ..dispatcher.printing import describe_value
 from ..errors import ArgumentError, ConversionError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
@@ -250,7 +252,8 @@ def _of_torch(cls: type, function: Any, types: Any, args: Any = (), keywords: An
     """Refuse a function of torch, which keeps nothing of what a layer follows."""
     name = str(getattr(function, "__name__", "")).strip("_") or "a function"
     raise ConversionError(
-        f"torch's {name} was called with a {cls.__name__}, of which it can keep nothing but numbers. Write {instead(name)}."
+        f"torch's {name} was called with a {cls.__name__}, of which it can keep nothing but numbers. Write {instead(name)}; "
+        "or make an operator of a function or net of torch's: dispatch.interop.torch.wrap(f)(x)."
     )
 
 
@@ -323,7 +326,13 @@ def detach(x: Any) -> Any:
     >>> dispatch.grad(lambda x: np.sum(x * dispatch.detach(x)))(np.array([3.0]))
     array([3.])
     """
-    return prims.detach(x)
+    found = prims.detach(x)
+    if isinstance(found, (np.ndarray, np.generic, Tensor)) or (line := _DETACHED.get(framework_of(found) or "")) is None:
+        return found
+    raise ArgumentError(f"detach is for values of this package, and was given {describe_value(x)}. Write {line}.")
+
+
+_DETACHED = {"torch": "x.detach()", **dict.fromkeys(("jax", "jaxlib"), "jax.lax.stop_gradient(x)")}
 
 
 def _both(quotient: Function, rest: Function) -> Function:

@@ -116,8 +116,6 @@ class HintReader:
         """Return the type of a parameter."""
         self._start(f"parameter '{name}'", hint)
         kind = self._checked(hint)
-        if kind == RESIDUAL:
-            raise self._fault("A Residual is the last result, which a backward reads as ctx.residual. Hint typing.Any here.")
         # A device is a string, and known by the name of its parameter.
         inside = kind.element if isinstance(kind, OptionalOf) else kind
         text = inside == STR or (isinstance(inside, LiteralOf) and all(isinstance(x, str) for x in inside.choices))

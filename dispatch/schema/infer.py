@@ -172,7 +172,7 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
             argument=word,
         )
     found = word_of(parameter.hint)
-    if found is not None and found is not STR and found is not RESIDUAL:  # text may be a device; the reader refuses the other
+    if found is not None and found is not STR:  # which may be a device
         return found, _NO_NOTES
     kind = reader.argument(word, parameter.hint)
     dtype = reader.dtype

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch.errors import DefinitionError, OutputError
+from dispatch.errors import AliasError, DefinitionError, OutputError, UnsupportedError
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")]
 torch = pytest.importorskip("torch")
@@ -110,11 +110,39 @@ def test_arrays_of_every_layout_go_in(make):
     np.testing.assert_array_equal(wrap(lambda x: x * 2, schema="(Tensor x) -> Tensor")(x), x * 2)
 
 
-def test_a_torch_write_cannot_reach_an_array_that_cannot_be_written_to():
+def test_a_torch_write_to_an_argument_is_refused_and_reaches_no_array_that_cannot_be_written_to():
     x = np.ones(3)
     x.flags.writeable = False
-    np.testing.assert_array_equal(wrap(lambda x: x.add_(1) * 1, schema="(Tensor x) -> Tensor")(x), [2, 2, 2])
+    with pytest.raises(AliasError) as caught:
+        wrap(lambda x: x.add_(1) * 1, "torchwraps::adds", schema="(Tensor x) -> Tensor")(x)
+    assert str(caught.value) == (
+        "torchwraps::adds: the torch function wrote to tensor 0 of its arguments, which the caller's array is. Write to a copy, "
+        "x.clone()."
+    )
     assert x.tolist() == [1, 1, 1]
+
+
+def test_a_torch_function_that_draws_has_a_value_and_no_gradient():
+    net = wrap(torch.nn.Dropout(0.5), "torchwraps::dropout")
+    assert set(net(np.ones(64)).tolist()) <= {0.0, 2.0}
+    with pytest.raises(UnsupportedError) as caught:
+        dispatch.grad(lambda x: np.sum(net(x)))(np.ones(64))
+    assert str(caught.value) == (
+        "torchwraps::dropout: the torch function drew random numbers, and its backward runs it again, with others. Give what is "
+        "drawn as an argument; of a net with dropout write net.eval()."
+    )
+    quiet = wrap(torch.nn.Dropout(0.5).eval())
+    assert dispatch.grad(lambda x: np.sum(quiet(x)))(np.ones(3)).tolist() == [1, 1, 1]
+
+
+def test_a_schema_names_as_many_arguments_as_the_function_takes():
+    with pytest.raises(DefinitionError) as caught:
+        wrap(lambda a, b: a * b, schema="(Tensor a) -> Tensor")
+    place = f"test_torch_functions.py:{caught.traceback[0].lineno + 1}"
+    assert str(caught.value) == (
+        f"wrap: function, {place}, takes (a, b), and the schema has (a). Name as many arguments as the function takes."
+    )
+    assert wrap(lambda a, *, s: a * s, schema="(Tensor a, *, float s) -> Tensor")(np.ones(2), s=3.0).tolist() == [3, 3]
 
 
 def test_a_result_is_neither_an_argument_nor_a_parameter():

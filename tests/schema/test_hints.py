@@ -293,7 +293,6 @@ def test_an_unknown_hint_names_the_nearest_and_the_way_out(hint, nearest):
         (Annotated[np.ndarray, "writable"], "The layout 'writable' is written 'C', 'F' or 'writeable'."),
         (Annotated[int, "C"], "A layout is for arrays."),
         (list[Residual], "Residual[]: Residual stands alone"),
-        (Residual, "A Residual is the last result, which a backward reads as ctx.residual. Hint typing.Any here."),
         (Residual | None, "Residual?: Residual stands alone"),
         (dict[float, int], "Dict(float, int): the keys of a dictionary are str or int"),
     ],

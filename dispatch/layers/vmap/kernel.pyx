@@ -38,7 +38,7 @@ cdef object length_of(x, dim):
     if is_exact(<PyObject *>x):
         ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
         return cnp.PyArray_DIM(<cnp.ndarray>x, <int>(axis % ndim)) if -ndim <= axis < ndim else None
-    shape = getattr(x, "shape", None)
+    shape = None if isinstance(x, dict) else getattr(x, "shape", None)
     return shape[dim] if type(shape) is tuple and -len(<tuple>shape) <= axis < len(<tuple>shape) else None
 
 

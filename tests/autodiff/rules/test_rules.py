@@ -311,7 +311,7 @@ def test_a_keyword_that_is_none():
     op = cube()
     assert said(lambda: op.register_autograd(jacobain=lambda x: x), DefinitionError) == (
         f"{op.name}: register_autograd has no keyword 'jacobain'. Did you mean 'jacobian'? Sources of a derivative: backward, "
-        "elementwise=, finite_difference=, implicit=, jacobian=, linear=."
+        "elementwise=, finite_difference=, implicit=, jacobian=, linear=. Beside a backward stands setup_context=."
     )
 
 

@@ -1,0 +1,25 @@
+"""Dicts and lists of a class of their own, made again with other items: an `OrderedDict`, one whose keys are attributes too."""
+
+from copy import copy
+from typing import Any
+
+
+def made_like(x: Any, items: list[Any]) -> Any:
+    """Return a dict or list of the class of `x`, with its attributes and other items; a plain one where it cannot be copied.
+
+    Examples
+    --------
+    >>> from collections import OrderedDict
+    >>> made_like(OrderedDict(a=1, b=2), ["x", "y"])
+    OrderedDict({'a': 'x', 'b': 'y'})
+    """
+    pairs = dict(zip(x, items, strict=True)) if isinstance(x, dict) else dict(enumerate(items))
+    try:
+        made = copy(x)
+        for key, item in pairs.items():
+            made[key] = item
+        if type(made) is type(x) and len(made) == len(items):
+            return made
+    except Exception:
+        pass
+    return pairs if isinstance(x, dict) else items
