@@ -121,10 +121,10 @@ class Arguments:
                 line = "an operator of the function, custom_op, and call dispatch.interop.jax.export(op) there"
             raise GradientError(f"{asked}, which is a {whose}, and no array of NumPy. Write {line}.")
         if not is_array(x):
-            raise GradientError(
-                f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "
-                "2.0 for 2."
-            )
+            remedy = "Give arrays, in lists, tuples, dicts, named tuples or dataclasses where there are several."
+            if isinstance(x, (int, np.integer)):
+                remedy = "Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."
+            raise GradientError(f"{asked}, which is {kind_of(x)}. {remedy}")
         remedy = f"Give a field of it: x[{x.dtype.names[0]!r}]" if x.dtype.names else "Cast it: x.astype(float)"
         raise GradientError(
             f"{asked}, which is an array of dtype {x.dtype}: only floating-point and complex values have a derivative. "

@@ -1,5 +1,6 @@
 """`cond`: one of two functions, by a condition that may be a value of a transform."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from ..core import Tensor, active_mode
 from ..core.pytree import mapped
+from ..core.source import levels_out
 from ..core.wrong_calls import clear, may_take
 from ..layers.trace import TRACE
 from ..operators.registry import ops
@@ -61,6 +63,10 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
         raise functions_refused("cond", "cond(pred, lambda x: ..., lambda x: ..., x)", true, false)
     if not (may_take(true, len(operands)) and may_take(false, len(operands))):  # also of the branch that is not taken
         raise TypeError("cond")  # of which `clear` says how the two are called
+    if len(operands) == 1 and type(operands[0]) is tuple and len(operands[0]) == 1:
+        said = "cond was given one operand, a tuple of one, which the branches get as a tuple. "
+        said += "Write cond(pred, f, g, x) for torch's cond(pred, f, g, (x,))."
+        warnings.warn(said, RuntimeWarning, stacklevel=levels_out())
     if type(pred) is bool or (not isinstance(pred, Tensor) and active_mode(TRACE) is None):
         known = pred if type(pred) in (bool, np.bool_) else is_true("cond", pred)
         values = [x if type(x) is np.ndarray and x.shape else mapped(as_number, x) for x in operands]

@@ -62,7 +62,7 @@ cdef class Wrapped:
         try:
             return PyObject_GenericGetAttr(self, name)
         except AttributeError:
-            if name.startswith("_") or hasattr(type(self), name):       # a look of some protocol; what a property raised
+            if (name[:1] == "_" and name not in ("_value", "_node")) or hasattr(type(self), name):  # of a protocol; of a property
                 raise
         raise type(self)._no_attribute(self, name)
 
@@ -171,7 +171,7 @@ class Tensor(Wrapped):
         thread_state().requests += 1
         raise ConversionError(
             f"a NumPy array was asked of a {type(self).__name__} of shape {self.shape} and dtype {self.dtype}, which would "
-            "take it out of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np.")
+            "take it out of its transform. Call an operator or NumPy's functions; write it into np.zeros_like(x, shape=...).")
 
     def __reduce__(self):
         raise TypeError(f"a {type(self).__name__} belongs to the transform or tape of one process and cannot be pickled or "

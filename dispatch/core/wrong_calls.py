@@ -40,6 +40,7 @@ PARAMETERS_ELSEWHERE = {
 }
 # Parameters of others that no function here has, and what to do without them.
 NO_PARAMETERS = {
+    **dict.fromkeys(("scan.dim", "scan.axis", "map.dim", "map.axis"), "The items are along axis 0: np.moveaxis(xs, axis, 0)."),
     "generate_vmap_rule": "Write op.register_vmap('sequential'); or leave it out: without a rule vmap loops.",
     "allow_int": "Cast what is to be differentiated: x.astype(float).",
     "axis_name": "A mapped function sees one item: what goes over the items, a sum say, is written behind the vmap.",
@@ -422,7 +423,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             advice = f" Write {other}=." if other in by_name else "" if other in by_position else did_you_mean(given, by_name)
             near = [other] if other in by_position else close_matches(given, by_position, 1)
             advice = advice or (f" It is given by position, as {near[0]}." if near else "")
-            advice = advice or (f" {NO_PARAMETERS[given]}" if given in NO_PARAMETERS else "")
+            instead = NO_PARAMETERS.get(f"{name}.{given}", NO_PARAMETERS.get(given, ""))
+            advice = advice or f" {instead}" * bool(instead)
             if "kwargs" in by_name and args and given in _parameters_of(args[0]):
                 advice = f" What is called takes it in kwargs={{'{given}': ...}}."
             if kinds.get(given) is inspect.Parameter.VAR_POSITIONAL:

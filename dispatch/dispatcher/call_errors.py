@@ -135,6 +135,13 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     return None
 
 
+def _of_numpy(value: Tensor, listed: bool) -> str:
+    """What to write where a function of NumPy asks for a number, and was given a value of a transform."""
+    if type(value).key == DispatchKey.VMAP:
+        return " Each item of the batch has its own, and all take one: give a number, or in_dims=None for it"
+    return f" Write {'x.tolist()' if listed else 'x.item()'} where its value is meant"
+
+
 def _refused_value(definition: Definition, argument: Argument, value: Any) -> DispatchError:
     asked = "np.ndarray | number" if argument.numbers else str(argument.type)
     said = f"{definition.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
@@ -154,8 +161,7 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
             kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
             listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
             if definition.schema.namespace == NUMPY:
-                write = f"Write {'x.tolist()' if listed else 'x.item()'} where its value is meant"
-                said = f"{said} {write}; arrays that belong together are a list, [x, y]."
+                said = f"{said}{_of_numpy(value, listed)}; arrays that belong together are a list, [x, y]."
                 return ArgumentError(said, operator=definition.name, argument=argument.name)
             what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
             remedy = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import is_array
+from ..core import DispatchKey, Tensor, is_array
 from ..core.source import library_function, numpy_function, outer_frame
 from .frameworks import MODULE, MRO
 
@@ -91,6 +91,7 @@ AS_STRIDED = (
     "np.lib.stride_tricks.sliding_window_view(x, shape), and [::step] of it for a step; for other places an index, "
     "x[np.arange(m)[:, None] * step + np.arange(n)]."
 )
+WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 VECTORIZE = "np.vectorize makes arrays of its arguments: write dispatch.vectorize(f)(x) in its place."
 NUMBA = (
     "Numba's functions read the memory of arrays. Make yours an operator, with register_autograd, register_vmap and "
@@ -142,7 +143,7 @@ def library_advice(otherwise: str) -> str:
         if module.startswith("numpy.polynomial."):
             return POLYNOMIAL
         name = numpy_function()
-        if name is None:
+        if name is None or name in WRITERS:  # which of ours would refuse a plain array to write to
             return otherwise
         return (
             f"np.{name} asks some of its arguments whose they are, and no list. Write dispatch.numpy.{name}, which asks all "
@@ -226,6 +227,8 @@ def number_advice(kind: str, x: Any, name: str) -> str:
     if x is None or isinstance(x, (list, tuple, dict)):
         return ""
     number = kind in ("int", "float", "complex")
+    if isinstance(x, Tensor) and type(x).key == DispatchKey.VMAP:
+        return ""  # each item has its own
     if hasattr(type(x), "ndim") and hasattr(type(x), "item"):
         return f" Write {kind}({name}.item())" if (number or kind == "bool") and getattr(x, "size", 0) == 1 else ""
     if kind == "bytes" and isinstance(x, (str, bytearray, memoryview)):

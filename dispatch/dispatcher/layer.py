@@ -4,6 +4,7 @@ A layer owns one key. It says how a rule about one operator becomes a kernel of 
 without a rule gets (`default`). Its kernel takes the wrappers that are its own off (`core.split`), calls the same operator
 again (`op.whole`) on the unwrapped values, and wraps the result (`core.wrap`). A layer never looks at another's wrapper and
 names no operator.
+More than 350 lines: the backends are a layer too, `Kernels`, and say here what is wrong with a device.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set

@@ -15,7 +15,8 @@ from ..core.pytree import items_of, mapped
 from ..core.source import Line
 from ..core.wrong_attributes import Attributes
 from ..core.wrong_calls import clear
-from ..errors import GraphError, check_word, how_many, kind_of
+from ..errors import GraphError, check_word, did_you_mean, how_many, kind_of
+from ..operators.namespaces import defined_now
 from .metadata import Kind, Metadata
 from .node import Node, nodes_in, standing
 
@@ -130,6 +131,10 @@ class Body(Attributes):
         if op is None:
             return list(found)
         name = op if isinstance(op, str) else op.name
+        called = sorted({node.op.name for node in self.nodes if node.op is not None})
+        if name not in called and isinstance(op, str) and all(name != each.name for each in defined_now()):
+            near = did_you_mean(name, called) or f" The graph calls {', '.join(called) or 'none'}."
+            raise GraphError(f"find_nodes: there is no operator {name!r}.{near}")
         return [node for node in found if node.op is not None and node.op.name == name]
 
     @clear

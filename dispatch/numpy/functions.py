@@ -15,6 +15,11 @@ NAMES = "array asarray asanyarray ascontiguousarray asfortranarray require from_
 FUNCTIONS = {name: handed_over(getattr(np, name)) for name in NAMES.split()}
 HANDED_OVER = type(np.sum)
 
+# What NumPy had, and what it says to write in its place.
+REMOVED = {
+    **{name: f"{text.rstrip('.')}." for name, text in getattr(np, "__expired_attributes__", {}).items()},
+    **{name: f"Write {name}, Python's own." for name in ("int", "float", "complex", "object", "str")},
+}
 # What torch and others call a function of NumPy's; it is said where the module has the second.
 ELSEWHERE = {
     "bmm": "matmul", "cat": "concatenate", "chunk": "array_split", "clamp": "clip",
@@ -42,6 +47,7 @@ def looked_up(module: Any, name: str, names: list[str], ours: dict[str, Any]) ->
         package = ours["__name__"].partition(".")[0]
         other = ELSEWHERE.get(name)
         advice = f" Write {other}." if other in names else ""
+        advice = advice or (f" NumPy 2 has it no more: {gone}" if (gone := REMOVED.get(name)) and module is np else "")
         advice = advice or of_package(package, name, ours["__name__"])
         advice = advice or (f" Write {OF_ARRAYS[name]}." if name in OF_ARRAYS else did_you_mean(name, names))
         advice = advice or f" dir({ours['__name__']}) lists what it has."

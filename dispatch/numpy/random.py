@@ -3,21 +3,23 @@
 `rng.normal(x)` asks a Tensor for its numbers, and the derivative of the draw would be lost. `normal(rng, x)` draws noise that
 depends on nothing, and makes the draw of the noise and the parameters, by NumPy's own formula; so the draw follows the
 parameters (reparametrisation [1]_). Where there is no such way the function raises, and says why.
-Plain parameters are handed to the Generator.
+Plain parameters are handed to the Generator; inside of a `vmap` its `randomness` says how often.
 
 .. [1] Kingma and Welling, Auto-Encoding Variational Bayes, 2014, section 2.4
 """
 
 from collections.abc import Callable
+from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core import Tensor, first_wrapper
+from ..core import Tensor, active_modes, first_wrapper, open_levels
 from ..core.source import not_there
 from ..core.wrong_calls import clear, unfit
 from ..errors import ArgumentError, UnsupportedError, did_you_mean, kind_of
+from ..layers.vmap.randomness import check_decided, drawn_for_items
 from ..numpy_ops.draws import draw
 from ..numpy_ops.handing_over import hand_over
 from ..operators.prims import detach
@@ -32,12 +34,13 @@ EXAMPLE = """
 
 
 def generator(rng: Any, name: str) -> Any:
-    """Return what was given as a Generator, if it is one."""
+    """Return what was given as a Generator, if it is one, and if each `vmap` around says for whom it draws."""
     if not isinstance(rng, np.random.Generator):
         raise ArgumentError(
             f"dispatch.numpy.random.{name} draws from a Generator, its first argument, and was given {kind_of(rng)}. Write "
             "rng = np.random.default_rng(seed), and pass rng."
         )
+    check_decided(f"dispatch.numpy.random.{name}")
     return rng
 
 
@@ -69,7 +72,7 @@ def drawn(name: str, parameters: dict[str, Any], method: str, made: Function, po
         given.apply_defaults()
         values, size = [given.arguments[x] for x in names], given.arguments["size"]
         rng = generator(given.arguments["rng"], name)
-        if first_wrapper(values) is None:
+        if first_wrapper(values) is None and not (open_levels() or active_modes()):
             return getattr(rng, name)(*values, size=size)
         values = [as_array(x) for x in values]
         for x, value in zip(names, values, strict=True):
@@ -195,7 +198,7 @@ def multivariate_normal(rng: Any, mean: Any, cov: Any, size: Any = None, *, meth
     array([3., 3.])
     """
     rng = generator(rng, "multivariate_normal")
-    if first_wrapper((mean, cov)) is None:
+    if first_wrapper((mean, cov)) is None and not (open_levels() or active_modes()):
         return rng.multivariate_normal(mean, cov, size, method=method)
     mean, cov = as_array(mean), as_array(cov)
     n = mean.shape[0] if mean.ndim == 1 else 1
@@ -249,7 +252,7 @@ def gamma(rng: Any, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
     rng = generator(rng, "gamma")
     if first_wrapper(shape) is not None:
         raise refusal("gamma", "shape")
-    if first_wrapper(scale) is None:
+    if first_wrapper(scale) is None and not (open_levels() or active_modes()):
         return rng.gamma(shape, scale, size)
     scale, shape = as_array(scale), np.asarray(shape, float)
     known = detach(scale) if isinstance(scale, Tensor) else scale
@@ -287,7 +290,7 @@ def refusing(name: str) -> Function:
         rng = generator(rng, name)
         if first_wrapper((args, keywords)) is not None:
             raise refusal(name, "a parameter", REASONS[name])
-        return getattr(rng, name)(*args, **keywords)
+        return drawn_for_items(f"dispatch.numpy.random.{name}", partial(getattr(rng, name), *args, **keywords))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Draw as `rng.{name}(...)` does. Tensors are refused: {REASONS[name]}."

@@ -36,7 +36,9 @@ def array(
     if not isinstance(made, (Tensor, np.ndarray)):
         made = np.asarray(made)
     if made.dtype.kind not in "biufc" or (kind is not None and kind.kind == "O"):
-        raise UnsupportedError(f"np.array: beside a Tensor stands what makes an array of dtype {made.dtype}, which holds no Tensor.")
+        asked = kind if kind is not None and kind.kind == "O" else made.dtype
+        said = f"np.array: an array of dtype {asked} was asked for, or is what stands in the list, and it holds no Tensor"
+        raise UnsupportedError(f"{said}. Give numbers and Tensors alone, without dtype=object; or keep them in a list.")
     fresh = made is not object
     if kind is not None and made.dtype != kind:
         made, fresh = astype(as_real(made, kind), kind), True

@@ -33,7 +33,7 @@ def of_data(text: str, kernel: Any, fake: Any, name: str = "", **rules: Any) -> 
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         raise BatchingError(
             f"{name}: each of the {info.batch_size} items of a batch gives as many elements as its data say, which make no "
-            "batch. Write np.where(mask, x, other), which keeps the shape.",
+            "batch. Call it outside of the mapped function; for x[mask] write np.where(mask, x, other), which keeps the shape.",
             operator=name,
         )
 

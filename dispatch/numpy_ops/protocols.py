@@ -19,6 +19,7 @@ import numpy as np
 from ..core import OpOverload, Tensor, device_of, note_request
 from ..core.array_memory import sealed
 from ..core.lazy import LazyFunction
+from ..core.others_words import instead_of
 from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.frameworks import framework_of
@@ -252,8 +253,8 @@ def _of_torch(cls: type, function: Any, types: Any, args: Any = (), keywords: An
     """Refuse a function of torch, which keeps nothing of what a layer follows."""
     name = str(getattr(function, "__name__", "")).strip("_") or "a function"
     raise ConversionError(
-        f"torch's {name} was called with a {cls.__name__}, of which it can keep nothing but numbers. Write {instead(name)}; "
-        "or make an operator of a function or net of torch's: dispatch.interop.torch.wrap(f)(x)."
+        f"torch's {name} was called with a {cls.__name__}, of which it can keep nothing but numbers. Write {instead(name)}"
+        f"{'' if instead_of(name) else '; or make an operator of a function or net of torch: dispatch.interop.torch.wrap(f)(x)'}."
     )
 
 

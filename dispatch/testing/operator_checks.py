@@ -1,4 +1,7 @@
-"""`opcheck`: checks an operator's kernel and rules against its schema and each other."""
+"""`opcheck`: checks an operator's kernel and rules against its schema and each other.
+
+More than 350 lines: one function with many options, each of which is held to what it may be.
+"""
 
 import pickle
 import sys

@@ -455,3 +455,14 @@ def test_map_is_one_call_for_each_item():
     found = control_flow.map(f, table)
     np.testing.assert_array_equal(found["sum"], table.sum(1))
     np.testing.assert_array_equal(dispatch.vmap(lambda t: control_flow.map(f, t)["twice"])(table[None]), table[None] * 2)
+
+
+def test_torchs_tuple_of_one_operand_is_warned_of():
+    with pytest.warns(RuntimeWarning) as caught:
+        out = dispatch.cond(True, lambda t: t[0] * 2, lambda t: t[0], (np.ones(2),))
+    assert out.tolist() == [2, 2]
+    assert len(caught) == 1
+    assert str(caught[0].message) == (
+        "cond was given one operand, a tuple of one, which the branches get as a tuple. Write cond(pred, f, g, x) for torch's "
+        "cond(pred, f, g, (x,))."
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch.errors import AliasError, DefinitionError, OutputError, UnsupportedError
+from dispatch.errors import AliasError, ArgumentError, ConversionError, DefinitionError, OutputError, UnsupportedError
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")]
 torch = pytest.importorskip("torch")
@@ -174,3 +174,34 @@ def test_what_cannot_be_wrapped_says_so():
         wrap(lambda x: None, schema="(Tensor(a!) x) -> ()")
     with pytest.raises((OutputError, AttributeError, TypeError)):
         wrap(lambda x: "text", schema="(Tensor x) -> Tensor")(X)
+
+
+def test_a_tensor_is_detached_by_torch_and_no_array_type():
+    with pytest.raises(ArgumentError) as caught:
+        dispatch.detach(torch.ones(2, requires_grad=True) * 2)
+    assert str(caught.value) == "detach is for values of this package, and was given a torch.Tensor. Write x.detach()."
+    with pytest.raises(DefinitionError) as caught:
+        dispatch.library.register_array_type(torch.Tensor, device="cuda")
+    assert str(caught.value) == "torch.Tensor is taken by operators as it is: op(x)."
+
+
+def test_a_tensor_for_a_number_and_a_tracked_value_for_a_tensor_are_told_what_to_write():
+    @dispatch.custom_op("torchwraps::scaled", mutates_args=())
+    def scaled(x: np.ndarray, k: float = 2.0) -> np.ndarray:
+        return x * k
+
+    with pytest.raises(ArgumentError) as caught:
+        scaled(np.ones(2), torch.tensor(2.0))
+    assert str(caught.value) == (
+        "torchwraps::scaled: argument 'k' is float, and was given a torch.Tensor of shape (). Write k.item(), or hint the "
+        "parameter `k: np.ndarray`."
+    )
+    exported = export(scaled)
+    with pytest.raises(ConversionError) as caught:
+        dispatch.grad(lambda x: np.sum(exported(x)))(np.ones(2))
+    assert str(caught.value) == (
+        "torchwraps::scaled, exported to torch, was called with a TrackedTensor: no derivative, batch or trace of this package goes "
+        "through tensors. Call the operator itself, or give arrays."
+    )
+    with pytest.raises(ConversionError, match=r"; or make an operator of a function or net of torch: dispatch\.interop\.torch\.wrap"):
+        dispatch.grad(torch.nn.Linear(2, 1).double())(np.ones(2))

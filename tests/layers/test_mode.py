@@ -682,8 +682,8 @@ class Stranger:
         (dispatch.FakeTensor, f"{WHAT} FakeTensor is a wrapper, which its layer takes off. Register a rule of that layer."),
         (Diary(), f"{WHAT} a Diary was given. Name its class: Diary."),
         (X.view(Labelled), f"{WHAT} a Labelled was given. Name its class: Labelled."),
-        ("cpu", f"{WHAT} a str was given."),
-        (None, f"{WHAT} None was given."),
+        ("cpu", f"{WHAT} a str was given. Write @sin.register_dispatch(TheClass) above the rule."),
+        (None, f"{WHAT} None was given. Write @sin.register_dispatch(TheClass) above the rule."),
     ],
 )
 def test_what_a_rule_cannot_be_for(cls, says):

@@ -135,3 +135,43 @@ def test_every_draw_of_a_generator_is_here() -> None:
     assert HERE[-len(REASONS) :] == [*REASONS]
     assert set(HERE) <= set(dir(dnp.random))
     assert dnp.random.default_rng is np.random.default_rng
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    **PARAMETERS, "multivariate_normal": (np.zeros(2), COV), "gamma": (2.0, 1.5), "beta": (2.0, 3.0), "chisquare": (2.0,),
+    "dirichlet": ([1.0, 2.0],), "f": (2.0, 3.0), "noncentral_chisquare": (2.0, 1.0), "noncentral_f": (2.0, 3.0, 1.0), "standard_gamma": (2.0,),
+    "standard_t": (3.0,), "vonmises": (0.0, 1.0), "wald": (1.0, 2.0), "binomial": (50, 0.5), "geometric": (0.1,), "integers": (1000,),
+    "hypergeometric": (50, 40, 30), "logseries": (0.9,), "multinomial": (30, [0.2, 0.8]), "multivariate_hypergeometric": ([40, 50], 30),
+    "negative_binomial": (30, 0.5), "poisson": (100.0,), "zipf": (1.3,), "choice": (1000,), "permutation": (9,), "permuted": (np.arange(9),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(HERE) - {"shuffle"}))
+def test_draws_with_plain_parameters_ask_vmap_whose_they_are(name: str) -> None:
+    function, given = getattr(dnp.random, name), ARGUMENTS[name]
+    random, plain = rng(), rng()
+
+    def drawn(x: Any) -> Any:
+        return x * 0 + function(random, *given)
+
+    drawn_for_each = dispatch.vmap(drawn, randomness="different")(np.zeros(4))
+    np.testing.assert_allclose(drawn_for_each, [getattr(plain, name)(*given) for _ in range(4)], rtol=1e-13)
+    one = dispatch.vmap(drawn, randomness="same")(np.zeros(4))
+    np.testing.assert_allclose(one, np.stack([getattr(plain, name)(*given)] * 4), rtol=1e-13)
+    with pytest.raises(BatchingError, match=rf"^dispatch\.numpy\.random\.{name} draws from a random generator, and vmap was not told"):
+        dispatch.vmap(drawn)(np.zeros(4))
+
+
+def test_a_shuffle_in_a_batch_shuffles_as_often_as_it_is_asked_to() -> None:
+    x = np.arange(9)
+    dispatch.vmap(lambda a: (dnp.random.shuffle(rng(), x), a)[1], randomness="same")(np.zeros(2))
+    assert sorted(x) == list(range(9))
+    assert list(x) != list(range(9))
+
+
+def test_a_graph_draws_anew_with_plain_parameters_too() -> None:
+    random = rng()
+    graph = dispatch.make_fx(lambda x: x + dnp.random.uniform(random, 2.0, 3.0, size=3))(np.zeros(3))
+    first, second = graph(np.zeros(3)), graph(np.zeros(3))
+    assert (first != second).all()
+    assert ((first >= 2) & (first < 3)).all()

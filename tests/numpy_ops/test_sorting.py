@@ -42,7 +42,7 @@ def test_how_many_there_are_depends_on_data(name: str) -> None:
         assert "give the mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv())" in said.replace("Give", "give")
     assert refused(lambda: vmap(function)(A), BatchingError) == (
         f"np::{name}: each of the 2 items of a batch gives as many elements as its data say, which make no batch. "
-        "Write np.where(mask, x, other), which keeps the shape."
+        "Call it outside of the mapped function; for x[mask] write np.where(mask, x, other), which keeps the shape."
     )
 
 

@@ -3,6 +3,7 @@
 Three things differ from `dispatch.grad`, and are translated here. A function may return one number in an array of any shape; a
 result is a scalar where the argument was one; and cotangents of complex numbers are conjugated, since autograd's transposed
 Jacobian is the plain transpose.
+More than 350 lines: autograd has all of them in one module.
 """
 
 import inspect
@@ -38,10 +39,18 @@ def plain(x: Any) -> Any:
     return mapped(lambda y: y[()] if type(y) is np.ndarray and not y.ndim else y, x)
 
 
+def check_argnum(argnum: Any) -> None:
+    """Raise where the argument of a function stands in the place of its number."""
+    if not isinstance(argnum, (int, tuple, list)):
+        raise GradientError(
+            f"argnum is {kind_of(argnum)}. It is the position of an argument, or a tuple of these. The arguments themselves go "
+            "into the second call: grad(f)(x)."
+        )
+
+
 def unary(fun: Function, argnum: Argnum, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Function, Any]:
     """A function of the arguments that are asked for alone, and their values."""
-    if not isinstance(argnum, (int, tuple, list)):
-        raise GradientError(f"argnum is {kind_of(argnum)}. It is the position of an argument, or a tuple of these.")
+    check_argnum(argnum)
     places = [argnum] if isinstance(argnum, int) else list(argnum)
     for place in places:
         if type(place) is not int:
@@ -102,6 +111,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     >>> grad(lambda x: x**2)(3.0)
     np.float64(6.0)
     """
+    check_argnum(argnum)
 
     @wraps(fun)
     def gradient(*args: Any, **keywords: Any) -> Any:
@@ -114,6 +124,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
 @clear
 def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the value of `fun` and its gradient, as `scipy.optimize` takes them."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def both(*args: Any, **keywords: Any) -> Any:
@@ -132,6 +143,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
 @clear
 def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the gradient of the first of two results of `fun`, and returns the second beside it."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def both(*args: Any, **keywords: Any) -> Any:
@@ -161,6 +173,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
+    check_argnum(argnum)
 
     @wraps(fun)
     def gradient(*args: Any, **keywords: Any) -> Any:
@@ -180,6 +193,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
 @clear
 def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the derivative of `fun` in forward mode, along ones."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def derivative(*args: Any, **keywords: Any) -> Any:
@@ -192,6 +206,7 @@ def deriv(fun: Function, argnum: Argnum = 0) -> Function:
 @clear
 def jacobian(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the Jacobian of `fun`, of shape `result.shape + argument.shape`; both are real."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def matrix(*args: Any, **keywords: Any) -> Any:
@@ -210,12 +225,14 @@ def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
     >>> holomorphic_grad(lambda z: z**2)(1 + 2j)
     np.complex128(2+4j)
     """
+    check_argnum(argnum)
     return grad(lambda *args, **keywords: np.real(fun(*args, **keywords)), argnum)
 
 
 @clear
 def hessian(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the second derivatives of `fun`."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def matrix(*args: Any, **keywords: Any) -> Any:
@@ -235,6 +252,7 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Function:
     >>> pull(np.array([1.0, 10.0])), value
     (array([ 2., 40.]), array([1., 4.]))
     """
+    check_argnum(argnum)
 
     @wraps(fun)
     def made(*args: Any, **keywords: Any) -> Any:
@@ -261,6 +279,7 @@ def _is_float(y: Any) -> bool:
 @clear
 def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function of the arguments of `fun` that returns a function from a tangent to the value and its tangent."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def made(*args: Any, **keywords: Any) -> Any:
@@ -273,6 +292,7 @@ def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:
 @clear
 def make_hvp(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function of the arguments of `fun` that returns the product with the Hessian, a function, and the gradient."""
+    check_argnum(argnum)
 
     @wraps(fun)
     def made(*args: Any, **keywords: Any) -> Any:

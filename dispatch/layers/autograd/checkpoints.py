@@ -5,14 +5,18 @@ node: arguments in containers, and variables that the function closes over. Noth
 is freed. The backward runs the function again, and carries the gradient back through that second record only.
 """
 
-from collections.abc import Callable
+import copy
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from types import CellType
 from typing import Any, ParamSpec, TypeVar
 
 from ...core import Level, Setting, setting
 from ...core.array_memory import rewrite
 from ...core.pytree import leaves, mapped
-from ...core.source import where
+from ...core.source import innermost, where
 from ...core.wrong_calls import check_takes, clear
 from ...errors import GradientError, check_function
 from ...operators.registry import build
@@ -30,6 +34,49 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 OPERATOR = build(Schema.parse("tape::checkpoint() -> ()"))  # for its name: the node is of no operator
+
+
+class Draws:
+    """The states of the generators that a function may draw from, before its first run.
+
+    They are those among its arguments, the variables that it closes over, the global ones that its code names and the
+    attributes of the object whose method it is, and that of `numpy.random` where something has drawn from it.
+    """
+
+    def __init__(self, f: Any, args: Any, keywords: Any) -> None:
+        inner: Any = innermost(f)
+        code, named = getattr(inner, "__code__", None), getattr(inner, "__globals__", {})
+        cells = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or () if cell != CellType()]
+        around = [named.get(name) for name in (code.co_names if code is not None else ())]
+        random: Any = sys.modules.get("numpy.random")  # which NumPy imports when it is asked for
+        kinds = () if random is None else (random.Generator, random.RandomState)
+        owner = list(getattr(getattr(f, "__self__", None), "__dict__", {}).values())
+        found = [x for x in leaves([args, keywords, cells, around, owner]) if isinstance(x, kinds)]
+        found += [] if random is None else [random.mtrand._rand]
+        self.generators = found
+        self.states = [copy.deepcopy(_state(x)) for x in found]
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Wind the generators back, and forward again when the block ends."""
+        now = [_state(x) for x in self.generators]
+        self._set(self.states)
+        try:
+            yield
+        finally:
+            self._set(now)
+
+    def _set(self, states: list[Any]) -> None:
+        for x, state in zip(self.generators, states, strict=True):
+            if hasattr(x, "set_state"):
+                x.set_state(state)
+            else:
+                x.bit_generator.state = state
+
+
+def _state(x: Any) -> Any:
+    """The state of a Generator, or of a RandomState, which keeps a normal number beside that of its bits."""
+    return x.get_state(legacy=False) if hasattr(x, "get_state") else x.bit_generator.state
 
 
 class Recomputed(Node):
@@ -51,7 +98,8 @@ def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
     ----------
     f : callable
         Each run computes the same from the same arguments and from the variables that it closes over, and changes nothing
-        else. It may draw random numbers only from a generator that it makes itself.
+        else. What it draws from a NumPy Generator among these, among the global variables that it names or the attributes of
+        the object whose method it is, or by `numpy.random`, the second run draws again; from others it may not draw.
 
     Returns
     -------
@@ -83,7 +131,8 @@ def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
 
     @wraps(f)
     def checkpointed(*args: P.args, **keywords: P.kwargs) -> R:
-        saved = f, mapped(protect, args), mapped(protect, keywords), setting(AUTOGRAD) or RECORDING
+        drawing = Draws(f, args, keywords)
+        saved = f, mapped(protect, args), mapped(protect, keywords), setting(AUTOGRAD) or RECORDING, drawing
         begin = next_order()
         try:
             result = f(*args, **keywords)
@@ -107,10 +156,10 @@ def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
 
 def _again(node: Recomputed, grads: dict[int, Any], create_graph: bool) -> list[Any]:
     """Run the function again, recorded, and return the gradients of the call's inputs."""
-    f, args, keywords, quiet = node.saved
+    f, args, keywords, quiet, drawing = node.saved
     edges: Any = node.edges
     begin = next_order()
-    with Setting(AUTOGRAD, quiet):
+    with drawing.again(), Setting(AUTOGRAD, quiet):
         result = f(*mapped(protect, args), **mapped(protect, keywords))
     made = _made_since(begin, [x for x in leaves(result) if isinstance(x, TrackedTensor)], node.level)
     if tuple(x.kept.layout for x in made) != node.layouts:

@@ -181,7 +181,12 @@ def retain(node: Any, number: int | None, retained: Retained) -> None:
 
 def _changed(hook: Callable[[Any], Any], grad: Any, layout: Any) -> Any:
     with outside_rules():
-        made = hook(unwritable(grad))
+        try:
+            made = hook(unwritable(grad))
+        except ValueError as error:
+            if "read-only" in str(error):
+                error.add_note("A hook is given what others hold too, read-only. Return a new gradient: lambda g: g * 2.")
+            raise
     return grad if made is None else _checked(writable(made), layout, "a hook")
 
 

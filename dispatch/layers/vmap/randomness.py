@@ -28,7 +28,7 @@ def drawing(op: OpOverload, kernel: Kernel) -> Kernel:
     def drawing(*args: Any) -> Any:
         own = split(args)[0].level
         above = [level for level in _unmet() if level.number > own.number]
-        _check_decided(op, [own, *above])
+        _check_decided(op.name, [own, *above])
         met = {own.number, *[level.number for level in above], *(setting(DispatchKey.VMAP) or ())}
         with Setting(DispatchKey.VMAP, met):
             return _drawn(partial(kernel, *args), above)
@@ -42,13 +42,25 @@ def _unmet() -> list[Level]:
     return [level for level in open_levels() if type(level.payload) is Batch and level.number not in met]
 
 
-def _check_decided(op: OpOverload, levels: list[Level]) -> None:
+def check_decided(name: str) -> None:
+    """Raise where something draws inside of batches, and one of them was not told for whom."""
+    _check_decided(name, [level for level in open_levels() if type(level.payload) is Batch])
+
+
+def drawn_for_items(name: str, draw: Callable[[], Any]) -> Any:
+    """Return what a function draws that takes no batched value: once, or for each item of the batches that ask for that."""
+    unmet = _unmet()
+    _check_decided(name, unmet)
+    return _drawn(draw, unmet)
+
+
+def _check_decided(name: str, levels: list[Level]) -> None:
     if any(level.payload.randomness == "error" for level in levels):
         raise BatchingError(
-            f"{op.name} draws from a random generator, and vmap was not told whether for all items or for each. Write "
+            f"{name} draws from a random generator, and vmap was not told whether for all items or for each. Write "
             "vmap(f, randomness='different') for a draw for each item, or 'same' for one that all have; jacfwd takes it too, "
             "and hessian(f) is jacfwd(jacrev(f), randomness='same').",
-            operator=op.name,
+            operator=name,
         )
 
 
@@ -59,7 +71,7 @@ def around_kernel(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., A
     @wraps(kernel)
     def drawing(*args: Any, **keywords: Any) -> Any:
         unmet = _unmet()
-        _check_decided(op, unmet)
+        _check_decided(op.name, unmet)
         if other and any(level.payload.randomness == "different" for level in unmet):
             raise BatchingError(
                 f"{op.name} returns {other[0]}, and a different one for each item was asked where no batched value reaches it. "
@@ -84,6 +96,8 @@ def _drawn(draw: Callable[[], Any], levels: list[Level]) -> Any:
 def _together(column: list[Any], level: Level) -> Any:
     """Return the draws of all items as one batch."""
     first = column[0]
+    if first is None:  # of what shuffles in place
+        return None
     if (items := items_of(first)) is not None:
         columns = zip(*[items_of(x) or () for x in column], strict=True) if items else ()
         return rebuilt(first, [_together(list(inner), level) for inner in columns])

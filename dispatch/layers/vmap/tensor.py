@@ -84,10 +84,17 @@ class BatchedTensor(Tensor):
             "array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
+    def __index__(self) -> int:
+        check_open(self)
+        raise BatchingError(
+            f"an index was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. Write x[i] "
+            "for one element, np.take(x, i, axis=0) of an array that is not batched, and x[i + np.arange(n)] for x[i:i + n]."
+        )
+
     def __format__(self, spec: str) -> str:
         return repr(self) if not spec else str(self.item())
 
-    __bool__ = __float__ = __int__ = __index__ = __complex__ = tolist = item
+    __bool__ = __float__ = __int__ = __complex__ = tolist = item
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()

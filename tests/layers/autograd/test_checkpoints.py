@@ -204,3 +204,40 @@ def test_torchs_checkpoint_gives_the_same():
     out = theirs(lambda x: torch.sin(x * tw) * torch.exp(x), tx, use_reentrant=False)
     for g, e in zip(got, torch.autograd.grad(out.sum(), (tx, tw)), strict=True):
         assert np.allclose(g, e.numpy(), rtol=1e-13)
+
+
+RNG = np.random.default_rng(5)
+
+
+class Noisy:
+    def __init__(self, rng):
+        self.rng = rng
+
+    def draw(self, x):
+        return x * self.rng.normal(size=3)
+
+
+def with_closure(x, rng):
+    return checkpoint(lambda x: x * rng.normal(size=3))(x)
+
+
+DRAWING = {
+    "of a closure": with_closure,
+    "of the arguments": lambda x, rng: checkpoint(lambda x, rng: x * rng.normal(size=3))(x, rng),
+    "in a container": lambda x, rng: checkpoint(lambda x, o: x * o["rng"].normal(size=3))(x, {"rng": rng}),
+    "of the module": lambda x, rng: checkpoint(lambda x: x * RNG.normal(size=3))(x),
+    "of numpy.random": lambda x, rng: checkpoint(lambda x: x * np.random.normal(size=3))(x),  # noqa: NPY002
+    "of the object": lambda x, rng: checkpoint(Noisy(rng).draw)(x),
+    "of a RandomState": lambda x, rng: with_closure(x, np.random.RandomState(2)),
+}
+
+
+@pytest.mark.parametrize("call", DRAWING.values(), ids=DRAWING)
+def test_a_draw_is_the_same_in_the_second_run(call):
+    rng, x = np.random.default_rng(1), leaf(np.ones(3))
+    y = call(x, rng)
+    between = rng.normal(), np.random.normal(), RNG.normal()  # noqa: NPY002
+    np.sum(y).backward()
+    assert np.array_equal(x.grad, y.value)
+    after = rng.normal(), np.random.normal(), RNG.normal()  # noqa: NPY002
+    assert not {*between} & {*after}  # they go on from where they were

@@ -375,3 +375,15 @@ def test_a_gradient_is_nobody_elses_however_often_it_is_asked_for():
     assert not np.shares_memory(x.grad, held[0])
     for given in (x.grad, one, other, first):
         given[:] = 7
+
+
+def test_a_hook_that_writes_to_its_gradient_is_told_to_return_one():
+    def double(g):
+        g *= 2
+
+    x = leaf(A)
+    y = x * B
+    y.register_hook(double)
+    with pytest.raises(ValueError, match="read-only") as caught:
+        np.sum(y).backward()
+    assert "A hook is given what others hold too, read-only. Return a new gradient: lambda g: g * 2." in caught.value.__notes__

@@ -14,6 +14,7 @@ from .... import numpy
 from ....core import Tensor
 from ....core.source import not_there
 from ....errors import did_you_mean
+from ....numpy.functions import REMOVED
 from ....numpy_ops.protocols import detach
 from . import fft, linalg, random
 from .numpy_wrapper import make_diagonal, where
@@ -34,7 +35,8 @@ def of_values(dtype: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     if (found := getattr(numpy if name in numpy.__all__ else np, name, None)) is None:
-        raise not_there(__name__, name, did_you_mean(name, __dir__()))
+        gone = f" NumPy 2 has it no more: {REMOVED[name]}" if name in REMOVED else ""
+        raise not_there(__name__, name, gone or did_you_mean(name, __dir__()))
     if isinstance(found, type) and issubclass(found, np.integer) and found is not np.integer:
         found = of_values(found)
     globals()[name] = found
