@@ -62,7 +62,7 @@ cdef class Wrapped:
         try:
             return PyObject_GenericGetAttr(self, name)
         except AttributeError:
-            if (name[:1] == "_" and name not in ("_value", "_node")) or hasattr(type(self), name):  # of a protocol; of a property
+            if (name[:1] == "_" and name not in ("_value", "_node")) or hasattr(type(self), name):  # a protocol's, a property's
                 raise
         raise type(self)._no_attribute(self, name)
 

@@ -135,7 +135,7 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     return None
 
 
-def _of_numpy(value: Tensor, listed: bool) -> str:
+def _of_numpy(value: Tensor, listed: object) -> str:
     """What to write where a function of NumPy asks for a number, and was given a value of a transform."""
     if type(value).key == DispatchKey.VMAP:
         return " Each item of the batch has its own, and all take one: give a number, or in_dims=None for it"

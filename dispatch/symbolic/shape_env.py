@@ -211,9 +211,10 @@ class ShapeEnv(Fields, metaclass=Made):
         (True, True, False)
         """
         names = [name for name, x in self.symbols.items() if x.hint is not None]
-        lacking = [name for name in names if name not in sizes] if isinstance(sizes, Mapping) else names
-        if not isinstance(sizes, Mapping) or lacking:
-            given = kind_of(sizes) if not isinstance(sizes, Mapping) else f"none for {', '.join(lacking)}"
+        asked: object = sizes
+        lacking = [name for name in names if name not in asked] if isinstance(asked, Mapping) else names
+        if not isinstance(asked, Mapping) or lacking:
+            given = f"none for {', '.join(lacking)}" if isinstance(asked, Mapping) else kind_of(asked)
             raise ArgumentError(f"ShapeEnv.holds takes the numbers of the symbols by name, {{'s0': 3}}, and was given {given}.")
         if self._holds is None or self._holds[0] != len(self.guards) + len(names):
             tests = [f"{name} > 1" for name in names] + [f"({guard})" for guard in self.guards]
@@ -246,7 +247,8 @@ class ShapeEnv(Fields, metaclass=Made):
         values: dict[str, int] = {}
         later = []
         shapes, given = list(shapes), list(given)
-        for x in (*shapes, *given):
+        sequences: list[object] = [*shapes, *given]
+        for x in sequences:
             if not isinstance(x, (tuple, list)):
                 said = f"ShapeEnv.match takes two lists of shapes, and {kind_of(x)} stands where a shape goes"
                 raise ArgumentError(f"{said}. Write env.match([shape], [lengths]).")

@@ -25,7 +25,7 @@ Arguments = tuple[Any, ...]
 AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 MOST_CHOICES = 4  # other values of one argument that are tried: each is some runs of the kernel
 MOST_PAIRS = 6  # of options that are changed at once: all of four
-GIVEN = {INT: 2, FLOAT: 1.5}  # what stands for None where a number may be: a length, or how often; a share or an amount
+GIVEN: dict[Type, int | float] = {INT: 2, FLOAT: 1.5}  # in place of None: a length; an amount
 
 
 class Options(NamedTuple):
