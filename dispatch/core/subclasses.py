@@ -20,6 +20,6 @@ def made_like(x: Any, items: list[Any]) -> Any:
             made[key] = item
         if type(made) is type(x) and len(made) == len(items):
             return made
-    except Exception:
+    except Exception:  # a class that makes more of its items, or is not made without arguments of its own
         pass
     return pairs if isinstance(x, dict) else items

@@ -85,7 +85,8 @@ def flat_operator(name: str, run: Run, fn: Any) -> OpOverload:
         return [np.empty_like(xs[0], shape=tuple(x.shape), dtype=numpy_dtype(x.dtype)) for x in out]
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        if here.drew:
+        drew, here.drew = getattr(here, "drew", False), False  # of this call: a fake one runs no kernel
+        if drew:
             raise UnsupportedError(
                 f"{known}: the torch function drew random numbers, and its backward runs it again, with others. Give what is "
                 "drawn as an argument; of a net with dropout write net.eval().",

@@ -51,7 +51,7 @@ class Draws:
         random: Any = sys.modules.get("numpy.random")  # which NumPy imports when it is asked for
         kinds = () if random is None else (random.Generator, random.RandomState)
         owner = list(getattr(getattr(f, "__self__", None), "__dict__", {}).values())
-        found = [x for x in leaves([args, keywords, cells, around, owner]) if isinstance(x, kinds)]
+        found = [x for x in (*leaves([args, keywords]), *cells, *around, *owner) if isinstance(x, kinds)]
         found += [] if random is None else [random.mtrand._rand]
         self.generators = found
         self.states = [copy.deepcopy(_state(x)) for x in found]
