@@ -10,8 +10,9 @@ def made_like(x: Any, items: list[Any]) -> Any:
     Examples
     --------
     >>> from collections import OrderedDict
-    >>> made_like(OrderedDict(a=1, b=2), ["x", "y"])
-    OrderedDict({'a': 'x', 'b': 'y'})
+    >>> made = made_like(OrderedDict(a=1, b=2), ["x", "y"])
+    >>> type(made).__name__, dict(made)
+    ('OrderedDict', {'a': 'x', 'b': 'y'})
     """
     pairs = dict(zip(x, items, strict=True)) if isinstance(x, dict) else dict(enumerate(items))
     try:

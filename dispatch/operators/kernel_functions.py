@@ -151,7 +151,10 @@ def refuse_unsaid(name: Any) -> DefinitionError:
     )
 
 
-ABOVE_A_RULE = ' Above a rule write @dispatch.register_fake("mylib::f"), with the name of its operator, or @f.register_fake.'
+def above_a_rule(layer: str) -> str:
+    """What to write where a verb stands above a rule without its operator, with a space before it."""
+    verb = f"register_{layer}"
+    return f' Above a rule write @dispatch.{verb}("mylib::f"), with the name of its operator, or @f.{verb}.'
 
 
 def made_of(x: Any) -> str:
@@ -169,7 +172,7 @@ def made_of(x: Any) -> str:
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
     if inspect.isfunction(x) and x.__name__ == "_":
-        return ABOVE_A_RULE
+        return above_a_rule("fake")
     if inspect.isroutine(x) or (callable(x) and not inspect.isclass(x) and type(x).__name__ != "Namespace"):
         return f' Make one of it: custom_op("mylib::{_word_of(x)}", f, mutates_args=()).'
     return ""

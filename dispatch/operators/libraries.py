@@ -343,6 +343,9 @@ def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[T
     """Make an operator without kernels from a schema that begins with '('; it is not registered by name yet."""
     asked: object = alias_analysis
     if not isinstance(asked, str) or asked not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+        if isinstance(asked, str) and asked.startswith("("):
+            word = name.partition("::")[2]
+            raise LibraryError(f'{name}: lib.define takes name and schema as one text. Write lib.define("{word}{asked}").')
         raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {shown(alias_analysis)} was given.")
     marks = tag_set(tags, name) | ({Tag.maybe_aliasing_or_mutating} if alias_analysis == "CONSERVATIVE" else set())
     schema = Schema.parse(text, name=name)

@@ -2,6 +2,7 @@
 
 An unknown name raises with close matches. A name with one overload is that overload, so `ops.ns.name(x)` costs the same
 as `op(x)`; with several it is an `Operator`, which finds the overload whose types fit best and caches it.
+More than 350 lines: what is not there is told with what waits for it, and what is near.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from ..errors import OperatorNotFoundError, did_you_mean, how_many
 from ..schema.types import split_name
 from .overload_resolution import choose
 
+WITHIN = {"error_state", "generator", "np_random", "prim", "prims", "python_bool"}  # operators that graphs alone call
 _MOST_DECISIONS = 512  # of one operator, by the types of a call: a bound for programs that make classes as they run
 _UNDECIDED: dict[tuple[object, ...], OpOverload] = {}  # stays empty: most operators have one overload, and are never asked
 
@@ -215,8 +217,8 @@ class Namespaces:
     def __getattr__(self, name: str) -> Namespace:
         if name not in (known := self._namespaces):
             raise OperatorNotFoundError(
-                f"there is no namespace {name!r}.{_those_waiting(name) or namespace_instead(name, known)} "
-                f"Namespaces: {', '.join(sorted(known))}. "
+                f"there is no namespace {name!r}.{_those_waiting(name) or namespace_instead(name, known)} Namespaces: "
+                f"{', '.join(sorted(set(known) - WITHIN))}. "
                 "A namespace exists once an operator is defined in it: import the module that does."
             )
         self.__dict__[name] = self._namespaces[name]

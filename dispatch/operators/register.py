@@ -14,7 +14,7 @@ from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..dispatcher.own_rules import check_verb
 from ..errors import ArgumentError, DefinitionError, check_word, did_you_mean, kind_of
-from .kernel_functions import ABOVE_A_RULE, made_of
+from .kernel_functions import above_a_rule, made_of
 from .namespaces import Operator
 from .registry import find
 
@@ -26,8 +26,11 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def resolve(op: object, *others: object) -> OpOverload:
-    """The operator itself, given it or its name. `others` was given behind it: the name, where the two are swapped."""
+def resolve(op: object, *others: object, layer: str = "fake") -> OpOverload:
+    """The operator itself, given it or its name. `others` was given behind it: the name, where the two are swapped.
+
+    `layer` is that of the verb, for a message.
+    """
     if isinstance(op, OpOverload):
         return op
     if isinstance(op, str):
@@ -38,7 +41,8 @@ def resolve(op: object, *others: object) -> OpOverload:
     said = f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given."
     swapped = any(isinstance(other, (str, OpOverload)) for other in others)
     above = others[:1] == (None,) and isinstance(op, FunctionType)  # a verb as a decorator, without the operator
-    raise ArgumentError(f"{said}{' It comes before the function.' if swapped else ABOVE_A_RULE if above else made_of(op)}")
+    advice = " It comes before the function." if swapped else above_a_rule(layer) if above else made_of(op)
+    raise ArgumentError(said + advice)
 
 
 class Keeper(Protocol):
@@ -50,7 +54,7 @@ class Keeper(Protocol):
 
 def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *before: Any, **options: Any) -> Any:
     """What `op.register_<layer>` does, the registration kept by a library."""
-    op = resolve(op, func, *before)
+    op = resolve(op, func, *before, layer=layer)
     if func is None:
         return lambda func: _attach(layer, op, lib, func, *before, **options)
     return _registered(layer, op, lib, *before, func, **options)
@@ -58,7 +62,7 @@ def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *be
 
 def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: Any, **options: Any) -> Any:
     """What `op.register_<layer>` does of all that was given, which comes back last."""
-    op = resolve(op, *given)
+    op = resolve(op, *given, layer=layer)
     if lib is None:
         check_verb(op, layer, given)
     with registration_lock:

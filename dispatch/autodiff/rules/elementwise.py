@@ -118,6 +118,13 @@ def _held(op: OpOverload, name: str, partial: Any) -> tuple[Pullback, Pushforwar
 
     def pulled(g: Any, dtype: Any, *read: Any) -> Any:
         found = pull.function(g, *read)
+        if len(found.shape) != len(g.shape) or not all([n == m for n, m in zip(found.shape, g.shape, strict=True)]):
+            raise GradientError(
+                f"{op.name}: elementwise= is for a result that has the shape of its arguments together, and the derivative by "
+                f"{name!r} has shape {found.shape} where the result has {g.shape}. Write register_autograd(backward).",
+                operator=op.name,
+                argument=name,
+            )
         return refused(found, is_complex(g), dtype.kind == "c")
 
     def pushed(t: Any, out: Any, *read: Any) -> Any:

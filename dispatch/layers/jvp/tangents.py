@@ -118,8 +118,11 @@ def _fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str, by_row: b
             f"{op.name}: its jvp rule returned {kind_of(t)} for {what}. Return an array, or None where there is no tangent.",
             operator=op.name,
         )
+    names, taken = op.arguments.names, ""
+    if len(t.shape) > len(layout[0]) and t.shape[0] == len(names):  # NumPy has made an array of the tuple
+        taken = f" Its first argument is a tuple, tangents, with one for each of ({', '.join(names)}), None for what has none."
     raise GradientError(
         f"{op.name}: its jvp rule returned a tangent of shape {t.shape} for {what}, which has shape {layout[0]}. A tangent "
-        "has the shape of its output, or one that broadcasts to it.",
+        f"has the shape of its output, or one that broadcasts to it.{taken}",
         operator=op.name,
     )
