@@ -158,8 +158,8 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
     place = case.place(_key(case))
     with quietly():
         check_recordings(
-            case, findings, f"the backward ({place})", coarse=_coarse(probe), linear=options.gradients == "compare",
-            batched=getattr(case.rule(_key(case)), "batched", False),
+            case, findings, f"the backward ({place})", options.fixed, coarse=_coarse(probe),
+            linear=options.gradients == "compare", batched=getattr(case.rule(_key(case)), "batched", False),
         )  # fmt: skip
     if options.gradients == "compare" and not findings.faults:
         check_along(case, findings, options, steps, backward_along, f"the backward ({place})")

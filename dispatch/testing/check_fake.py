@@ -38,6 +38,7 @@ from .variants import (
     single_precision,
     sizes,
     smaller_integers,
+    squares,
     values,
 )
 
@@ -75,6 +76,7 @@ def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...
     yield from ((what, made) for what, made in layouts(args) if what not in ("byte-swapped", AT_ANOTHER))
     others = sizes(args, fixed, only_longer=bool(integers))
     yield from ((what, made) for what, made in others if what != ONE_ELEMENT)  # another rank is another contract
+    yield from squares(args, fixed) if not integers else ()
     names = case.op.arguments.names
     yield from ((named(what, names), made) for what, made in values(args, fixed | integers))
     for what, made in numbers(args, names, options.fixed, special=True, ahead=True):

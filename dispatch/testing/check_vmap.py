@@ -17,7 +17,7 @@ from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .kernel_runs import longer_lists_used, quietly, run, written_arrays
 from .report import Findings
-from .variants import MORE, named, numbers, permuted, sizes, values
+from .variants import MORE, named, numbers, permuted, sizes, squares, values
 
 DRAWS = 16  # items: of two equal draws of a coin sixteen times none is chance
 InDims = tuple[int | None, ...]
@@ -76,7 +76,9 @@ def _varied(case: Case, options: Options) -> Iterator[tuple[Case, str]]:
     optional = *case.nones(kept), *case.given_numbers(kept), *case.two_options(kept)
     for varied in (*case.branches(kept), *optional, *longer_lists_used(case, kept)):
         yield varied, ""
-    for what, args in islice(sizes(case.args, case.places(options.fixed), only_longer=True), 1):
+    fixed = case.places(kept)
+    cut = () if case.integers else squares(case.args, fixed)
+    for what, args in (*islice(sizes(case.args, fixed, only_longer=True), 1), *cut):
         yield case.with_args(args, f" on the sample {what}"), ""
 
 

@@ -6,7 +6,7 @@ More than 350 lines, for all of these record a call in one way, and compare it i
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Any
 
@@ -23,7 +23,22 @@ from .guarded_memory import Guarded
 from .kernel_runs import longer_lists_used, quietly
 from .lost_digits import LOST_DIGITS, has_lost_digits, rounded
 from .report import Findings
-from .variants import EMPTY, LARGE, MORE, ONE_ELEMENT, is_order, layouts, lists, named, numbers, single_precision, sizes, values
+from .variants import (
+    EMPTY,
+    LARGE,
+    MORE,
+    ONE_ELEMENT,
+    flags,
+    is_order,
+    layouts,
+    lists,
+    named,
+    numbers,
+    single_precision,
+    sizes,
+    squares,
+    values,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -77,7 +92,8 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
         for what, args in lists(case.args, names, options.fixed, same_length=True):
             yield case.with_args(_nearby(args, kept), f" on the sample {what}")
         others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
-        yield from (case.with_args(_nearby(x, kept), f" on the sample {what}") for what, x in islice(others, MOST_SIZES))
+        for what, x in (*islice(others, MOST_SIZES), *squares(case.args, fixed)):
+            yield case.with_args(_nearby(x, kept), f" on the sample {what}")
 
 
 def _repeated_index(case: Case, kept: frozenset[int]) -> Iterator[tuple[Any, ...]]:
@@ -352,7 +368,7 @@ def _given_along(probe: Probe, move: Move, weights: list[Array]) -> list[tuple[M
 
 
 def check_recordings(
-    case: Case, findings: Findings, rule: str, *, coarse: bool, linear: bool, batched: bool
+    case: Case, findings: Findings, rule: str, fixed: Collection[str], *, coarse: bool, linear: bool, batched: bool
 ) -> None:
     """Compare the gradients at the sample with those of other recordings and other pulls, all of which should be the same."""
     probe, random = probe_of(case), np.random.default_rng(2)
@@ -380,6 +396,10 @@ def check_recordings(
         compare(key, said, pull)
     _between(probe, case, random)
     compare("between", "after a call with other values has been recorded", lambda: base.pull(seeds))
+    changed = (args for _, args in (*flags(case.args), *numbers(case.args, case.op.arguments.names, fixed)))
+    for other in (*map(case.with_args, changed), *case.branches(fixed)):
+        _between(probe_of(other), other, random)
+        compare("between", "after a call with other options has been recorded", lambda: base.pull(seeds))
     if len(probe.places) > 1:
         for place in probe.places:
             alone = probe._replace(places=(place,))

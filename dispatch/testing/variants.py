@@ -310,6 +310,35 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
 
 
 @holding("args", "fixed")
+def squares(args: Arguments, fixed: Collection[int] = ()) -> Variants:
+    """Yield the first array with two neighbouring axes of different lengths as a square: the longer length cut everywhere.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    fixed : collection of int
+        The places of arrays that stay, and whose lengths stay in the others too.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Values are left out.
+
+    Examples
+    --------
+    >>> [(what, x.shape, y.shape) for what, (x, y) in squares((np.ones((5, 3)), np.ones(5)))]
+    [('with length 3 for 5', (3, 3), (3,))]
+    """
+    arrays, fixed = arrays_in(args), {*fixed, *_beside_lists(args)}
+    stay = {n for i in fixed for n in arrays[i].shape}
+    pairs = (sorted(pair) for x in arrays for pair in pairwise(x.shape))
+    for short, long in islice((pair for pair in pairs if 1 < pair[0] < pair[1] and pair[1] not in stay), 1):
+        yield f"with length {short} for {long}", _each(_lengthened(long, short), args, fixed)
+
+
+@holding("args", "fixed")
 def longer(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     """Yield long arrays: each length changed to 67 and to 1031 wherever it occurs.
 

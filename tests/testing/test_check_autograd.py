@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from planted import A, define, fault, like, rule_of, tracked
 
-from dispatch import DispatchKey, Tag, ops
+from dispatch import DispatchKey, Tag, custom_op, ops, tensor
 from dispatch.core.source import where
 from dispatch.dispatcher.layer import layers
 from dispatch.layers.autograd import CONSTANT
@@ -344,3 +344,24 @@ def test_without_a_jvp_rule_forward_mode_is_of_the_backward_and_nothing_is_run()
     report = opcheck(pointwise(np.sin, np.cos), (tracked(A),))
     assert report["test_jvp"] == "SUCCESS"
     assert report.rows[-1] == ("test_jvp", "SUCCESS", "0 calls")
+
+
+def test_an_option_that_is_kept_for_the_next_backward_is_told():
+    kept = {}
+
+    def power(x: np.ndarray, p: int = 2) -> np.ndarray:
+        return x ** float(p)
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        kept["p"] = inputs[1]
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * kept["p"] * x ** float(kept["p"] - 1), None
+
+    op = custom_op("checkautograd::power", power, mutates_args=())
+    op.register_autograd(backward, setup_context=setup_context)
+    x = tensor(np.array([[0.5, 1.5, 2.0]]), requires_grad=True)
+    report = opcheck(op, (x, 3), raise_exception=False)
+    assert "gives another gradient of x after a call with other options has been recorded." in str(report["test_gradients"])

@@ -241,3 +241,12 @@ def test_a_rule_that_mixes_the_items_of_one_axis_under_an_option_is_told():
 
     op = with_vmap(mapped, lambda x, centre: np.cumsum(x - (x.mean() if centre else 0.0)), "(Tensor x, bool centre) -> Tensor")
     assert "on the sample with the other value of" in str(fault(op, (A[0], False), "test_vmap"))
+
+
+def test_a_rule_that_is_wrong_for_squares_alone_is_told():
+    def mapped(info, in_dims, x):
+        x = np.moveaxis(x, in_dims[0], 0)
+        return np.sum(x, axis=2 if x.shape[1] == x.shape[2] else 1), 0
+
+    op = with_vmap(mapped, lambda x: np.sum(x, axis=0), "(Tensor x) -> Tensor")
+    assert "on the sample with length 2 for 3" in str(fault(op, (A,), "test_vmap"))
