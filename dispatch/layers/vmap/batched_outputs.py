@@ -77,7 +77,8 @@ def _check_outputs(op: OpOverload, out: Any) -> None:
         if not (check(x) or (hasattr(x, "shape") and not check.typed))
     ]
     if len(outputs) != len(returns) or bad:
-        several = "None" if not returns else "output" if len(returns) == 1 else f"({', '.join(f'output_{i}' for i in range(len(returns)))})"
+        words = ", ".join([f"output_{i}" for i in range(len(returns))])
+        several = "None" if not returns else "output" if len(returns) == 1 else f"({words})"
         advice = f" Return ({several}, out_dims)."
         advice = f" Call {op.schema.name}.whole(...), which returns the residual too." if op.outputs.residual else advice
         advice = about_dtype(*bad[0]) if bad and about_dtype(*bad[0]) else advice
