@@ -204,7 +204,10 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         try:
             result, aux = result_and_aux(f(*taped.args), has_aux)
         except (TypeError, AttributeError):
-            check_takes("vjp", f, primals, remedy="" if primals else " They stand behind the function: vjp(f, x).")
+            remedy = "" if primals else " They stand behind the function: vjp(f, x)."
+            if len(primals) == 1 and type(primals[0]) is tuple:
+                remedy = " The primals are given one by one: vjp(f, x, y), not vjp(f, (x, y))."
+            check_takes("vjp", f, primals, remedy=remedy)
             raise
         leaves = flattened(result)
         layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)

@@ -131,7 +131,22 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
                 return error
     for i, name in enumerate(names):
         if name in bound and not arguments.checks[i](bound[name]):
-            return _refused_value(definition, definition.schema.arguments[i], bound[name])
+            return _swapped(definition, i, bound) or _refused_value(definition, definition.schema.arguments[i], bound[name])
+    return None
+
+
+def _swapped(definition: Definition, i: int, bound: dict[str, Any]) -> ArgumentError | None:
+    """What is said of two arguments that each fit the other's place alone; None where there are none."""
+    names, checks = definition.arguments.names, definition.arguments.checks
+    for k in range(i + 1, len(names)):
+        x, y = bound.get(names[i]), bound.get(names[k])
+        if names[k] in bound and not checks[k](y) and checks[i](y) and checks[k](x):
+            return ArgumentError(
+                f"{definition.name}: argument {names[i]!r} was given {describe_value(x)}, and {names[k]!r} "
+                f"{describe_value(y)}. They stand in each other's place: write {definition.schema.name}({', '.join(names)}).",
+                operator=definition.name,
+                argument=names[i],
+            )
     return None
 
 
@@ -525,7 +540,8 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
     names = definition.arguments.names
     given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(names, args, strict=True))
     note_words(error)
-    error.add_note(f"in operator {definition.name}({given}), {_kernel(definition)}")
+    kernel = "" if definition.schema.namespace == NUMPY else f", {_kernel(definition)}"  # of NumPy's a line of ours
+    error.add_note(f"in operator {definition.name}({given}){kernel}")
     if isinstance(error, RecursionError):
         error.add_note(f"A kernel that calls {definition.name} runs again, without end: call the function that computes.")
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words, and Cython's

@@ -272,7 +272,7 @@ def test_an_error_says_which_call_raised_it():
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero encountered in log") as raised:
         run(x)
     notes = "\n".join(raised.value.__notes__)
-    assert "in operator np::log(x: float64[1, 3]), kernel <ufunc log>" in notes
+    assert "in operator np::log(x: float64[1, 3])" in notes
     assert "in node log of the graph, of" in notes
 
 
