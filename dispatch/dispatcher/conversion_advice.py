@@ -115,6 +115,36 @@ INDEXED = {
 }
 
 
+def wanted_number(one: str) -> str:
+    """What to write where a derivative would be lost in a number; `one` is what holds it, `"a tracked one"`.
+
+    Examples
+    --------
+    >>> wanted_number("a tracked one").partition(",")[0]
+    'Write np.sin(x) for math.sin(x)'
+    """
+    return (
+        "Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an "
+        f"array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces."
+    )
+
+
+def wanted_array(one: str) -> str:
+    """What to write where a derivative would be lost in an array.
+
+    Examples
+    --------
+    >>> wanted_array("a tracked one").rpartition("; ")[2]
+    'to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...).'
+    """
+    return (
+        "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
+        "np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a "
+        "Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it "
+        f"into an array, make that of {one}: np.zeros_like(x, shape=...)."
+    )
+
+
 def array_advice(dtype: np.dtype[Any], more: str = "") -> str:
     """Say what to write in place of what asked for an array of a value of a dtype, and more where no library is known to ask.
 

@@ -13,17 +13,15 @@ from ..core.lazy import names_of
 from ..core.overload import bound
 from ..core.pytree import leaves
 from ..core.wrong_calls import clear
+from ..dispatcher.call_errors import NUMBERS_AND_TEXT
 from ..errors import ArgumentError, kind_of
 from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
-from ..schema.types import BOOL, COMPLEX, FLOAT, INT, STR
 from .torch_functions import wrap
 from .torch_operators import exported, loaded
 from .torch_values import Tensor
 
 __all__ = ["export", "wrap"]
-
-NUMBERS = (INT, FLOAT, COMPLEX, BOOL, STR)
 
 
 @clear
@@ -75,7 +73,7 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
         return NotImplemented
     given = bound(op, args, dict(keywords))
     for argument, x in zip(op.schema.arguments, given, strict=True):
-        if isinstance(x, Tensor) and argument.type in NUMBERS:
+        if isinstance(x, Tensor) and argument.type in NUMBERS_AND_TEXT:
             raise ArgumentError(
                 f"{op.name}: argument {argument.name!r} is {argument.type}, and was given a torch.Tensor of shape "
                 f"{tuple(x.shape)}. Write {argument.name}.item(), or hint the parameter `{argument.name}: np.ndarray`.",

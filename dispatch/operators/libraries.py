@@ -24,8 +24,8 @@ from ..errors import DefinitionError, LibraryError, SchemaError, did_you_mean, k
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
-from .namespaces import known, ops, stop_waiting, wait, waiting_for
-from .registry import RESERVED, add, build, remove
+from .namespaces import RESERVED, known, ops, stop_waiting, wait, waiting_for
+from .registry import add, build, remove
 
 Function = Callable[..., Any]
 

@@ -14,7 +14,8 @@ from ..errors import OperatorNotFoundError, did_you_mean, how_many
 from ..schema.types import split_name
 from .overload_resolution import choose
 
-WITHIN = {"error_state", "generator", "np_random", "prim", "prims", "python_bool"}  # operators that graphs alone call
+RESERVED = {"control_flow", "error_state", "generator", "np", "np_random", "prim", "prims", "python_bool"}  # this package's own
+PUBLIC = {"control_flow", "np"}  # of these; graphs alone call what is in the others
 _MOST_DECISIONS = 512  # of one operator, by the types of a call: a bound for programs that make classes as they run
 _UNDECIDED: dict[tuple[object, ...], OpOverload] = {}  # stays empty: most operators have one overload, and are never asked
 
@@ -218,7 +219,7 @@ class Namespaces:
         if name not in (known := self._namespaces):
             raise OperatorNotFoundError(
                 f"there is no namespace {name!r}.{_those_waiting(name) or namespace_instead(name, known)} Namespaces: "
-                f"{', '.join(sorted(set(known) - WITHIN))}. "
+                f"{', '.join(sorted(set(known) - RESERVED | PUBLIC & set(known)))}. "
                 "A namespace exists once an operator is defined in it: import the module that does."
             )
         self.__dict__[name] = self._namespaces[name]

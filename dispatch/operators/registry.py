@@ -40,7 +40,7 @@ from ..schema.types import (
     Type,
     UnionOf,
 )  # fmt: skip
-from .namespaces import Namespace, Operator, define_on_first_use, define_when_missed, find, known, ops, waiting_for
+from .namespaces import RESERVED, Namespace, Operator, define_on_first_use, define_when_missed, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
 
 __all__ = [
@@ -51,7 +51,6 @@ __all__ = [
 
 _PACKAGE = __name__.partition(".")[0]
 # The namespaces of this package; anybody may add kernels to what is in them.
-RESERVED = {"control_flow", "error_state", "generator", "np", "np_random", "prim", "prims", "python_bool"}
 _KEPT = "defined_in"  # what `add` writes on an operator
 _MOST_SHARED = 512  # arguments, and outputs, that are kept for the next operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first

@@ -300,9 +300,7 @@ def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = F
         if check_int(i, "sizes: fixed, the place of an array,") >= len(arrays):
             some = how_many(len(arrays), "array")
             raise ArgumentError(f"sizes: fixed has {i}, and the arguments have {some}. Places begin at 0.")
-    fixed = {*fixed, *_beside_lists(args)}
-    stay = {n for i in fixed for n in arrays[i].shape}
-    lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
+    arrays, fixed, lengths = _free(args, fixed)
     for what, change in islice(_resizings(arrays, lengths, fixed, only_longer=only_longer), MOST_SIZES):
         yield what, change(args)
     if any(x.ndim and x.size for x in arrays) and not fixed and not only_longer:
@@ -331,11 +329,10 @@ def squares(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     >>> [(what, x.shape, y.shape) for what, (x, y) in squares((np.ones((5, 3)), np.ones(5)))]
     [('with length 3 for 5', (3, 3), (3,))]
     """
-    arrays, fixed = arrays_in(args), {*fixed, *_beside_lists(args)}
-    stay = {n for i in fixed for n in arrays[i].shape}
+    arrays, fixed, lengths = _free(args, fixed)
     pairs = (sorted(pair) for x in arrays for pair in pairwise(x.shape))
-    for short, long in islice((pair for pair in pairs if 1 < pair[0] < pair[1] and pair[1] not in stay), 1):
-        yield f"with length {short} for {long}", _each(_lengthened(long, short), args, fixed)
+    for short, long in islice((pair for pair in pairs if 1 < pair[0] < pair[1] and pair[1] in lengths), 1):
+        yield f"with length {short} for {long}", _each(_of_length(long, short), args, fixed)
 
 
 @holding("args", "fixed")
@@ -361,12 +358,17 @@ def longer(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     [('with length 67 for 2', (67, 3)), ('with length 67 for 3', (2, 67)),
      ('with length 1031 for 2', (1031, 3)), ('with length 1031 for 3', (2, 1031))]
     """
-    arrays, fixed = arrays_in(args), {*fixed, *_beside_lists(args)}
-    stay = {n for i in fixed for n in arrays[i].shape}
-    lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
+    arrays, fixed, lengths = _free(args, fixed)
     for length, n in product((LARGE, LONG), lengths):
         if n < length and sum(x.size * (length / n) ** x.shape.count(n) for x in arrays) <= MOST_OF_LONG:
-            yield f"with length {length} for {n}", _each(_lengthened(n, length), args, fixed)
+            yield f"with length {length} for {n}", _each(_of_length(n, length), args, fixed)
+
+
+def _free(args: Arguments, fixed: Collection[int]) -> tuple[list[Array], set[int], list[int]]:
+    """The arrays, the places of those that stay, and the lengths above 1 that none of these has."""
+    arrays, fixed = arrays_in(args), {*fixed, *_beside_lists(args)}
+    stay = {n for i in fixed for n in arrays[i].shape}
+    return arrays, fixed, [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
 
 
 def _beside_lists(args: Arguments) -> set[int]:
@@ -377,7 +379,7 @@ def _beside_lists(args: Arguments) -> set[int]:
     return {place for place, alone, y in found if alone and y.ndim == 1 and y.size in counts}
 
 
-def _lengthened(n: int, length: int) -> Callable[[Array], Array]:
+def _of_length(n: int, length: int) -> Callable[[Array], Array]:
     return lambda x: _resized(x, tuple(length if m == n else m for m in x.shape))
 
 

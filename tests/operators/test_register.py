@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dispatch import custom_op, ops
+from dispatch import custom_op, library, ops
+from dispatch.dispatcher.operator_hooks import documented
 from dispatch.errors import ArgumentError, OperatorNotFoundError
 from dispatch.operators.register import register_fake, register_vmap, resolve
 
@@ -56,3 +57,14 @@ def test_a_kernel_that_registers_another_for_its_own_operator_runs_to_its_end():
 
     assert np.array_equal(selfish(A), A + 1)
     assert np.array_equal(selfish(A), A + 2)
+
+
+@pytest.mark.parametrize("layer", sorted(documented.keys() - {"kernel", "dispatch", "samples"}))  # which take more, or no rule
+def test_a_verb_above_a_rule_without_its_operator_names_itself(layer):
+    verb = getattr(library, f"register_{layer}")
+    with pytest.raises(ArgumentError) as caught:
+        verb(lambda x: x)
+    assert str(caught.value) == (
+        "an operator or its name, 'ns::name', is asked for, and a function was given. Above a rule write "
+        f'@dispatch.register_{layer}("mylib::f"), with the name of its operator, or @f.register_{layer}.'
+    )

@@ -20,7 +20,7 @@ from ...core import (
 from ...core.array_memory import has_layout, set_rewritable
 from ...core.pytree import leaves, paths
 from ...core.wrong_calls import clear, refusing, unfit
-from ...dispatcher.conversion_advice import library_advice
+from ...dispatcher.conversion_advice import library_advice, wanted_array, wanted_number
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
 from .backward_graph import Leaf, Node, Output
@@ -29,16 +29,7 @@ from .grad_mode import in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 
-NUMBER = (
-    "Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an array, "
-    "make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
-)
-ARRAY = (
-    "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
-    "np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a "
-    "Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it "
-    "into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
-)
+NUMBER, ARRAY = wanted_number("a tracked one"), wanted_array("a tracked one")
 
 
 class TrackedTensor(Tensor):

@@ -4,19 +4,10 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, check_open, count_conversion, note_request
 from ...core.array_memory import set_rewritable
-from ...dispatcher.conversion_advice import library_advice
+from ...dispatcher.conversion_advice import library_advice, wanted_array, wanted_number
 from ...errors import ConversionError
 
-NUMBER = (
-    "Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an array, "
-    "make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
-)
-ARRAY = (
-    "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
-    "np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a "
-    "Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it "
-    "into an array, make that of such a value: np.zeros_like(x, shape=...)."
-)
+NUMBER, ARRAY = wanted_number("such a value"), wanted_array("such a value")
 
 
 class DualTensor(Tensor):
