@@ -65,8 +65,8 @@ def layouts(args: Arguments) -> Variants:
     Examples
     --------
     >>> [what for what, _ in layouts((np.ones((2, 3)), 2.0))]
-    ['in Fortran order', 'with reversed strides', 'with steps', 'as part of longer rows', 'read-only',
-     'at another element', 'byte-swapped', 'unaligned']
+    ['in Fortran order', 'with reversed strides', 'with steps', 'with reversed rows', 'as part of longer rows',
+     'read-only', 'at another element', 'byte-swapped', 'unaligned']
     >>> [x.strides for _, (x,) in layouts((np.ones(4, np.float32),))]
     [(-4,), (8,), (4,), (4,), (4,), (4,)]
     >>> [x.strides for what, (x,) in layouts((np.ones((2, 3, 4)),)) if "axes" in what]
@@ -84,6 +84,7 @@ def layouts(args: Arguments) -> Variants:
         steps = count(2)  # others for each array: a kernel may take one's for another's
         yield "with steps", _each(lambda x: _stepped(x, next(steps)), args)
     if any(x.ndim > 1 for x in arrays):
+        yield "with reversed rows", _each(_with_reversed_rows, args)
         yield "as part of longer rows", _each(_in_longer_rows, args)
     if any(x.flags.writeable for x in arrays):
         yield "read-only", _each(_read_only, args)
@@ -664,6 +665,10 @@ def _with_nan(x: Array) -> Array:
     made.flat[1::6] = np.inf
     made.flat[4::6] = -np.inf
     return made
+
+
+def _with_reversed_rows(x: Array) -> Array:
+    return x.copy(order="K") if x.ndim < 2 else np.ascontiguousarray(x[::-1])[::-1]
 
 
 def _reversed(x: Array) -> Array:

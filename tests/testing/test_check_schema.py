@@ -635,3 +635,12 @@ def test_what_is_kept_from_the_call_before_and_settles_is_not_taken_for_memory_b
         "two calls of KERNEL on equal arguments differ in output 0. Take what it depends on as an argument, or say that it is random: "
         "tags=(Tag.random,)."
     )
+
+
+def test_a_kernel_that_takes_the_step_between_rows_for_their_length_is_told():
+    def row_sums(x):
+        step = abs(x.strides[0]) // x.itemsize  # as BLAS wants a leading dimension, which counts down here
+        flat = np.lib.stride_tricks.as_strided(x if x.strides[0] > 0 else x[::-1], x.shape, (step * x.itemsize, x.strides[1]))
+        return flat.sum(axis=1) if x.strides[1] > 0 else x.sum(axis=1)
+
+    assert "with reversed rows" in fault(define(row_sums, "(Tensor x) -> Tensor"), (A,), "test_schema")
