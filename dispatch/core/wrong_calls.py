@@ -34,7 +34,7 @@ PARAMETERS_ELSEWHERE = {
     "operand": "operands", "predicate": "pred", "true_fn": "true", "true_fun": "true",
     "argnames": "argnums", "argnum": "argnums", "axis": "in_dims", "device": "device_types", "dim": "axis", "dims": "axis",
     "grad_output": "grad_outputs", "in_axes": "in_dims", "keepdim": "keepdims", "key": "rng", "mutable_args": "mutates_args",
-    "out_axes": "out_dims", "require_grad": "requires_grad", "shape": "size", "static_argnums": "static_argnames",
+    "out_axes": "out_dims", "require_grad": "requires_grad", "shape": "size",
     "target": "op",
     "types": "device_types", "unbiased": "ddof",
 }
@@ -55,6 +55,7 @@ NO_PARAMETERS = {
     "is_grads_batched": "Write vmap(lambda g: autograd.grad(y, x, g, retain_graph=True))(gradients).",
     "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",
     "out": "Take the result, y = f(x).",
+    "static_argnums": "Write static_argnames=('n',): the names of the parameters in place of their numbers.",
     "strict": "A function is traced in one way: leave it out.",
     "unroll": "The loop is run in C: leave it out.",
     "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
@@ -420,11 +421,11 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             return ArgumentError(f"{call} takes '{given}' by position. Leave `{given}=` out, and put it in its place.")
         if given not in by_name and not open_ended:
             other = PARAMETERS_ELSEWHERE.get(given, "")
-            advice = f" Write {other}=." if other in by_name else "" if other in by_position else did_you_mean(given, by_name)
-            near = [other] if other in by_position else close_matches(given, by_position, 1)
-            advice = advice or (f" It is given by position, as {near[0]}." if near else "")
             instead = NO_PARAMETERS.get(f"{name}.{given}", NO_PARAMETERS.get(given, ""))
-            advice = advice or f" {instead}" * bool(instead)
+            near = [other] if other in by_position else close_matches(given, by_position, 1)
+            advice = f" Write {other}=." if other in by_name else "" if other in by_position else f" {instead}" * bool(instead)
+            advice = advice or ("" if other in by_position else did_you_mean(given, by_name))
+            advice = advice or (f" It is given by position, as {near[0]}." if near else "")
             if "kwargs" in by_name and args and given in _parameters_of(args[0]):
                 advice = f" What is called takes it in kwargs={{'{given}': ...}}."
             if kinds.get(given) is inspect.Parameter.VAR_POSITIONAL:

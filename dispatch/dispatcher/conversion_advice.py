@@ -3,13 +3,17 @@
 A class is found by the module that it comes from, itself or a base of it, so that nothing is imported to find the words.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from ..core import DispatchKey, Tensor, is_array
+from ..core.lazy import LazyFunction
 from ..core.source import library_function, numpy_function, outer_frame
 from .frameworks import MODULE, MRO
+
+signature = LazyFunction("inspect", "inspect", "signature")
 
 WHOLE, PARTS = "{x}.to_numpy()", "{x}.toarray(), or give an operator its parts, {parts}"
 # By package and class; "" are the other classes of the package that have a shape.
@@ -190,8 +194,18 @@ def library_advice(otherwise: str) -> str:
         f"{whole} makes arrays of its arguments. Make it an operator, with register_autograd, register_vmap and register_fake "
         f'where they are needed:\n    @dispatch.custom_op("mylib::{name or "f"}", mutates_args=())\n'
         f"    def {name or 'f'}(x: np.ndarray) -> np.ndarray:\n"
-        f"        return {f'{whole}(x)' if name else f'...  # what calls {whole}'}"
+        f"        return {f'{whole}(x){_others(module, name)}' if name else f'...  # what calls {whole}'}"
     )
+
+
+def _others(module: str, name: str) -> str:
+    """A remark on the parameters that a function must be given behind its first."""
+    try:
+        parameters = signature(getattr(sys.modules[module], name)).parameters.values()
+    except (ValueError, KeyError, AttributeError):  # a ufunc has no signature; a function inside another no module
+        return ""
+    asked = [word.name for word in parameters if word.default is word.empty and word.kind <= word.POSITIONAL_OR_KEYWORD]
+    return f"  # and {', '.join(asked[1:])}, as parameters or as they are" if asked[1:] else ""
 
 
 def advice(x: Any, name: str = "x") -> str:

@@ -8,7 +8,7 @@ from ..core.wrong_calls import Text, clear, holding
 from ..errors import GraphError, check_flag, kind_of
 from .body import Body
 from .codegen import Code
-from .interpreter import holds, run
+from .interpreter import holds, note_shapes, run
 from .serialize import outline, read, written
 from .visualize import dot, html, svg
 
@@ -77,7 +77,11 @@ class Graph(Body):
         """
         if names:
             raise GraphError(f"a graph takes its arguments by position, and {', '.join(names)} came by name.")
-        return run(self, args)
+        try:
+            return run(self, args)
+        except Exception as error:
+            note_shapes(self, args, error)
+            raise
 
     @clear
     def holds(self, *args: Any) -> bool:

@@ -72,6 +72,21 @@ def holds(body: Body, args: tuple[Any, ...]) -> bool:
     return True
 
 
+def note_shapes(body: Body, args: tuple[Any, ...], error: Exception) -> None:
+    """Say in a note of an exception of a run which arguments have other shapes than those that were traced."""
+    values: dict[Node, Any] = {}
+    if isinstance(error, GraphError):
+        return
+    bind(body.inputs, args, values)
+    for node, x in values.items():
+        shape = getattr(node.value, "shape", None)
+        if shape is not None and all(type(n) is int for n in shape) and shape != getattr(x, "shape", shape):
+            error.add_note(
+                f"the graph was traced with shape {shape} for {node.name}, and {x.shape} was given. A shape that the function "
+                "wrote or computed is a number in it: trace once more, or make_fx(f, tracing_mode='symbolic')."
+            )
+
+
 def lent(x: Any, changes: bool) -> Any:
     """Return a constant for one run: a copy where the run may write to it or return it, else a read-only view."""
     if not isinstance(x, np.ndarray):

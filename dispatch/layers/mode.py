@@ -29,7 +29,7 @@ from ..core.source import where
 from ..dispatcher.layer import Kernel, Layer
 from ..dispatcher.printing import describe_value
 from ..dispatcher.rule_parameters import check_count
-from ..errors import DefinitionError, OutputError, kind_of
+from ..errors import DefinitionError, OutputError, close_matches, kind_of
 from .mode_block import ModeBlock
 
 MODE = int(DispatchKey.MODE)
@@ -63,7 +63,9 @@ class Mode(ModeBlock):
 
     def __init_subclass__(cls, **options: Any) -> None:
         for name in () if "__dispatch__" in vars(cls) else vars(cls):
-            if name.removeprefix(f"_{cls.__name__}").strip("_") in ("dispatch", "torch_dispatch", "torch_function"):
+            word = name.removeprefix(f"_{cls.__name__}").strip("_")
+            near = name.startswith("__") and close_matches(word, ["dispatch"], 1)
+            if near or word in ("dispatch", "torch_dispatch", "torch_function"):
                 raise DefinitionError(
                     f"{cls.__qualname__} has a {name}, which nothing here calls. Name it __dispatch__: "
                     "def __dispatch__(self, op, types, args, kwargs)."

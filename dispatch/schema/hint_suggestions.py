@@ -3,6 +3,7 @@
 import collections
 import collections.abc
 import os
+import re
 import sys
 import types
 import typing
@@ -81,14 +82,20 @@ def _shown_parts(hint: "list[object] | tuple[object, ...]") -> str:
     return f"[{inside}]" if isinstance(hint, list) else f"({inside})"
 
 
-def of_name(name: str) -> str:
+def of_name(name: str, hint: str = "") -> str:
     """What to write for a name in a hint that is text, which is no name there: '' where nothing is known of it.
+
+    Of a module that was not imported, what is read from it counts: an array of others, `torch.Tensor`.
 
     Examples
     --------
-    >>> of_name("Tensor"), of_name("float64")
-    ('np.ndarray', 'numpy.typing.NDArray[np.float64] for an array, float for a number')
+    >>> of_name("Tensor"), of_name("torch", "torch.Tensor | None")
+    ('np.ndarray', 'np.ndarray')
+    >>> of_name("float64")
+    'numpy.typing.NDArray[np.float64] for an array, float for a number'
     """
+    if read := re.search(rf"\b{re.escape(name)}\.(?:\w+\.)*(\w+)", hint):
+        name = read[1]
     if name in (*_ARRAYS, "ndarray", "array"):
         return "np.ndarray"
     kind = getattr(np, name, None)

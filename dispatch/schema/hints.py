@@ -173,7 +173,7 @@ class HintReader:
         try:
             value = eval(_compiled(hint), *self._scope)
         except NameError as error:
-            if words := of_name(str(error.name)):
+            if words := of_name(str(error.name), hint):
                 raise self._fault(f"No name '{error.name}' is known where the function is defined. Write {words}.") from error
             known = did_you_mean(str(error.name), [*self._scope[0], *self._scope[1]])
             raise self._fault(

@@ -278,7 +278,7 @@ def _checked(level: object, who: str) -> str:
     if not isinstance(level, str) or level not in LEVELS:
         if not isinstance(level, str):
             raise ArgumentError(f"{who}: a level is text, and {kind_of(level)} was given. Levels: {', '.join(LEVELS)}.")
-        raise ArgumentError(f"{who}: there is no such level.{did_you_mean(level, LEVELS)} Levels: {', '.join(LEVELS)}.")
+        raise ArgumentError(f"{who}: there is no level {level!r}.{did_you_mean(level, LEVELS)} Levels: {', '.join(LEVELS)}.")
     return level
 
 

@@ -87,7 +87,7 @@ def test_a_container_without_an_end_raises_recursion_error_wherever_it_is_walked
 
 
 KEPT = {
-    "save_for_backward": ("setup_context=lambda ctx, inputs, output: ctx.save_for_backward({x})", "np.sum(op(y))"),
+    "save_for_backward": ("setup_context=lambda ctx, inputs, output: ctx.save_for_backward(dict(x={x}))", "np.sum(op(y))"),
     "an attribute of ctx": ("setup_context=lambda ctx, inputs, output: setattr(ctx, 'x', {x})", "np.sum(op(y))"),
     "an output of any type": ("", "np.sum(returned(y)[0])"),
 }

@@ -159,3 +159,17 @@ def test_values_that_are_no_numbers_are_compared_as_they_are():
     assert graph(X, float("nan"), opaque, {1}) is X
     assert "with an object in its arguments" in said(lambda: graph(X, nan, object(), {1}), GraphError)
     assert "with a set in its arguments" in said(lambda: graph(X, nan, opaque, {2}), GraphError)
+
+
+@pytest.mark.parametrize("fails", [lambda x: x + np.ones(2), lambda x: np.reshape(x, (x.size, 1))])
+def test_a_failing_run_at_another_shape_says_what_was_traced(fails):
+    graph = make_fx(fails)(X)
+    with pytest.raises(ValueError) as caught:
+        graph(np.ones(5))
+    assert caught.value.__notes__[-1] == (
+        "the graph was traced with shape (2,) for x, and (5,) was given. A shape that the function wrote or computed is a number in "
+        "it: trace once more, or make_fx(f, tracing_mode='symbolic')."
+    )
+    with pytest.raises(ValueError) as caught:
+        make_fx(lambda x, y: np.matmul(x, y), "symbolic")(np.ones((2, 3)), np.ones((3, 2)))(np.ones((2, 3)), np.ones((4, 2)))
+    assert not any("the graph was traced" in note for note in getattr(caught.value, "__notes__", ()))

@@ -145,8 +145,8 @@ def test_a_rule_that_reads_data_is_caught():
     op = with_fake(lambda x: np.empty((int(x), 2), x.dtype))
     assert fake_fault(op) == (
         "RULE reads data: an int was asked of a fake tensor of shape (2, 3), which has no data. "
-        "A shape rule decides by shapes, dtypes and plain arguments only; keep it an array, or pass the number as a plain "
-        "argument.\nIf the shape does depend on data, say so: tags=(Tag.dynamic_output_shape,)."
+        f"The fake rule of {op.name} decides by shapes, dtypes and plain arguments only; keep it an array, or pass the number as a "
+        "plain argument. A length that depends on data is n = dispatch.library.get_ctx().new_dynamic_size().\nIf the shape does depend on data, say so: tags=(Tag.dynamic_output_shape,)."
     )
 
 

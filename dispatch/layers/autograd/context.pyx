@@ -22,7 +22,7 @@ from .backward_graph import released
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import Kept, protect
 from .wrong_contexts import OWN as _OWN
-from .wrong_contexts import in_backward, no_items, own_attribute
+from .wrong_contexts import check_saved, in_backward, no_items, own_attribute, saved_twice
 from .tensor import TrackedTensor
 
 cnp.import_array()
@@ -93,16 +93,12 @@ cdef class Context(Node):
 
         Parameters
         ----------
-        *tensors : array, None, or a list, dict or record of these
+        *tensors : array, None, or a dict or record of these; a list where the operator itself has one
         """
         if self.closed:
             raise in_backward(self.op, "save_for_backward")
         if self.form != NOTHING_SAVED:
-            raise GradientError(
-                f"{self.op.name}: save_for_backward was called a second time, and keeps the arrays of one call. Give it all of "
-                "them at once: ctx.save_for_backward(x, y).",
-                operator=self.op.name,
-            )
+            raise saved_twice(self.op)
         # The common case, inputs and small arrays, is settled in C; an output, a list or a large array takes the long way.
         kept = None if self.multiple else of_inputs(self, tensors)
         if kept is None and not self.multiple:
@@ -265,6 +261,8 @@ cdef object hidden_leaf(x, void *owner):
 
 
 cdef object to_keep(Context node, x):
+    if type(x) is list or type(x) is tuple:
+        check_saved(node.op, x)
     return hidden_leaf(x, <void *>node) if isinstance(x, TrackedTensor) else mapped(x, leaf_to_keep, <void *>node)
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from ...core import check_open
 from ...core.array_memory import owned
 from ...core.pytree import leaves, mapped
@@ -180,6 +182,9 @@ def _check_order(outputs: Any, inputs: Any) -> None:
         )
 
 
+NO_GRAPH = " A gradient depends on x where create_graph=True was given to the call that made it."
+
+
 def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:
     """Return the values that a backward begins at, and the gradients that it begins with."""
     found: list[Any] = [outputs] if isinstance(outputs, TrackedTensor) else list(leaves(outputs))
@@ -190,7 +195,7 @@ def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor],
             raise GradientError(
                 f"{who} was asked to begin at outputs{path_of(outputs, place)}, which is {kind_of(y)} and not tracked: it does "
                 "not depend on a value that requires a gradient. Begin with x = dispatch.tensor(a, requires_grad=True), or "
-                "write dispatch.grad(f)(x)."
+                f"write dispatch.grad(f)(x).{NO_GRAPH if isinstance(y, (np.ndarray, np.generic)) else ''}"
             )
         check_open(y)
         if y.level is not found[0].level:

@@ -4,7 +4,8 @@ import re
 
 from ...core import OpOverload
 from ...core.source import raised_at
-from ...errors import GradientError
+from ...errors import GradientError, kind_of
+from ...schema.types import OptionalOf
 
 OWN = {  # attributes that the tape gives
     "saved_tensors": "call ctx.save_for_backward(x, y)",
@@ -42,6 +43,31 @@ def in_backward(op: OpOverload, word: str) -> GradientError:
         "setup_context: register_autograd(backward, setup_context=...).",
         operator=op.name,
     )
+
+
+def saved_twice(op: OpOverload) -> GradientError:
+    """What to raise where a setup_context saves arrays a second time."""
+    return GradientError(
+        f"{op.name}: save_for_backward was called a second time, and keeps the arrays of one call. Give it all of them at "
+        "once: ctx.save_for_backward(x, y).",
+        operator=op.name,
+    )
+
+
+def check_saved(op: OpOverload, x: list[object] | tuple[object, ...]) -> None:
+    """Refuse a list of arrays to save, unless the operator itself takes or returns arrays in one."""
+    types = [part.type for part in (*op.schema.arguments, *op.schema.returns)]
+    while types:
+        kind = types.pop()
+        if kind.has_tensor and kind.parts and not isinstance(kind, OptionalOf):
+            return
+        types += kind.parts
+    if not op.schema.has_residual:
+        raise GradientError(
+            f"{op.name}: ctx.save_for_backward takes the arrays one by one, and was given {kind_of(x)} of {len(x)}. Write "
+            "ctx.save_for_backward(x, y), or save_for_backward(*arrays) of a list.",
+            operator=op.name,
+        )
 
 
 UNPACKED = re.compile(  # Python's words

@@ -9,7 +9,7 @@ from ...core import OpOverload, check_data, device_key, device_of, is_beside_num
 from ...core.pytree import arrays, items_of, leaves, rebuilt
 from ...dispatcher.call_errors import INDEX_KINDS, INDICES
 from ...dispatcher.printing import brief
-from ...errors import DataDependentSizeError, DeviceMismatchError, FakeTensorError
+from ...errors import DataDependentError, DataDependentSizeError, DeviceMismatchError, FakeTensorError
 from .fake_mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor
 
@@ -75,6 +75,12 @@ def refuse_guessed_sizes(op: OpOverload, error: Exception, args: tuple[Any, ...]
         raise FakeTensorError(
             f"{op.name}: its fake rule calls the operator itself, whose fake rule runs then, without end. Say what the kernel "
             "returns in other words: np.empty(shape, dtype).",
+            operator=op.name,
+        ) from None
+    if isinstance(error, TypeError) and "sequence of integers" in str(error) and "'FakeTensor(" in str(error):  # NumPy's words
+        raise DataDependentError(
+            f"{op.name}: its fake rule makes an array whose shape is a fake tensor, which has no data. A length that depends "
+            "on data is n = dispatch.library.get_ctx().new_dynamic_size(); any other comes from x.shape.",
             operator=op.name,
         ) from None
     if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
-from ...core import DispatchKey, Tensor, note_request, setting
+from ...core import DispatchKey, OpOverload, Tensor, note_request, setting
 from ...core.array_memory import unwritable
 from ...core.lazy import LazyFunction
 from ...dispatcher.conversion_advice import array_advice
@@ -14,8 +14,15 @@ from .fields import Fields, copy_fields, new_fake
 Shape = tuple[int, ...]
 deepcopy = LazyFunction("copy", "copy", "deepcopy")  # who asks for a deep copy has imported it
 
-BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
-NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
+NUMBER = "; keep it an array, or pass the number as a plain argument."
+CHOICE = "; for a choice by data write np.where(condition, x, y)."
+INDEX = "; index with the tensor itself, x[i], or with a plain int."
+LENGTH = " A length that depends on data is n = dispatch.library.get_ctx().new_dynamic_size()."
+
+
+def rule_running() -> OpOverload | None:
+    """The operator whose fake rule is running; None outside one."""
+    return getattr(setting(DispatchKey.FAKE), "op", None)
 
 
 class Kept:
@@ -91,7 +98,13 @@ class FakeTensor(Fields, Tensor):
         """Return the element that is known, or raise an exception that says what was asked and what to write instead."""
         constant = self.constant
         if constant is None:
-            raise DataDependentError(f"{what} was asked of a fake tensor of shape {self.shape}, which has no data. {instead}")
+            rule = rule_running()
+            who = "What is called with fake tensors" if rule is None else f"The fake rule of {rule.name}"
+            instead += LENGTH if rule is not None and what in ("an int", "an index", "one number") else ""
+            raise DataDependentError(
+                f"{what} was asked of a fake tensor of shape {self.shape}, which has no data. {who} decides by shapes, dtypes "
+                f"and plain arguments only{instead}"
+            )
         return constant
 
     def item(self, *args: Any) -> Any:
@@ -100,10 +113,10 @@ class FakeTensor(Fields, Tensor):
 
     def tolist(self) -> Any:
         """Return the element in lists if it is known, and raise DataDependentError otherwise."""
-        return self._element("a list", f"{BY_SHAPE}; keep it an array.").tolist()
+        return self._element("a list", "; keep it an array.").tolist()
 
     def __bool__(self) -> bool:
-        return bool(self._element("the truth", f"{BY_SHAPE}; for a choice by data write np.where(condition, x, y)."))
+        return bool(self._element("the truth", CHOICE))
 
     def __float__(self) -> float:
         return float(self._element("a float").item())
@@ -115,7 +128,7 @@ class FakeTensor(Fields, Tensor):
         return int(self._element("an int").item())
 
     def __index__(self) -> int:
-        element = self._element("an index", f"{BY_SHAPE}; index with the tensor itself, x[i], or with a plain int.")
+        element = self._element("an index", INDEX)
         return int(element.item().__index__())
 
     def __format__(self, spec: str) -> str:
@@ -123,7 +136,7 @@ class FakeTensor(Fields, Tensor):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         note_request()
-        rule = getattr(setting(DispatchKey.FAKE), "op", None)  # of the context of a fake rule that is running
+        rule = rule_running()
         advice = array_advice(self.dtype, " For its metadata alone write np.empty(x.shape, x.dtype).")
         if rule is not None:
             advice = f"The fake rule of {rule.name} is running, which says shape and dtype alone: np.empty(shape, dtype)."

@@ -79,10 +79,10 @@ def keeping(*kept):
     return define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x * y, backward, setup), seen
 
 
-def test_inputs_outputs_arrays_none_and_lists_can_be_saved():
+def test_inputs_outputs_arrays_none_and_dicts_can_be_saved():
     own = np.ones(2)
     op, seen = keeping(
-        lambda i, o: i[0], lambda i, o: i[1], lambda i, o: o, lambda i, o: own, lambda i, o: None, lambda i, o: [i[0], own, None], lambda i, o: np.float64(3)
+        lambda i, o: i[0], lambda i, o: i[1], lambda i, o: o, lambda i, o: own, lambda i, o: None, lambda i, o: dict(enumerate((i[0], own, None))), lambda i, o: np.float64(3)
     )  # fmt: skip
     np.sum(op(leaf(), A)).backward()
     ((x, y, out, array, nothing, listed, number),) = seen
@@ -95,11 +95,11 @@ def test_inputs_outputs_arrays_none_and_lists_can_be_saved():
 
 
 def test_under_create_graph_what_was_saved_has_its_history():
-    op, seen = keeping(lambda i, o: i[0], lambda i, o: o, lambda i, o: [i[0], o])
+    op, seen = keeping(lambda i, o: i[0], lambda i, o: o, lambda i, o: {"x": i[0], "out": o})
     x = leaf()
     np.sum(op(x, A)).backward(create_graph=True)
-    ((first, second, listed),) = seen
-    for found in (first, second, *listed):
+    ((first, second, both),) = seen
+    for found in (first, second, *both.values()):
         assert isinstance(found, Tensor)
     assert np.array_equal(dispatch.detach(second), A * A)
 
@@ -176,7 +176,7 @@ def test_an_attribute_of_something_else_that_was_never_set_is_the_rules_own_erro
         lambda ctx, inputs, output: setattr(ctx, "out", [output]),
         lambda ctx, inputs, output: setattr(ctx, "out", (output, 1)),
         lambda ctx, inputs, output: setattr(ctx, "out", {"a": output}),
-        lambda ctx, inputs, output: ctx.save_for_backward([output, inputs[0]]),
+        lambda ctx, inputs, output: ctx.save_for_backward({"out": output, "x": inputs[0]}),
     ],
 )
 @pytest.mark.parametrize("run", [False, True])

@@ -235,7 +235,8 @@ def test_what_is_not_tracked():
     )
     begin = (
         "which is an ndarray and not tracked: it does not depend on a value that requires a gradient. Begin with "
-        "x = dispatch.tensor(a, requires_grad=True), or write dispatch.grad(f)(x)."
+        "x = dispatch.tensor(a, requires_grad=True), or write dispatch.grad(f)(x). A gradient depends on x where create_graph=True was "
+        "given to the call that made it."
     )
     assert said(lambda: autograd.grad(A, x), GradientError) == f"autograd.grad was asked to begin at outputs, {begin}"
     assert said(lambda: autograd.backward([x, A], [A, A]), GradientError) == (

@@ -134,19 +134,11 @@ def a_call(ctx, g):
     return g * y, g * x
 
 
-def keeps_a_list(ctx, inputs, output):
-    ctx.save_for_backward(list(inputs))
-
-
 @pytest.mark.parametrize(
     ("backward", "setup", "advice"),
     [
         (three_of_two, keeps_both, "2 arrays. Write x, y = ctx.saved_tensors."),
         (a_call, keeps_both, "2 arrays. Write x, y = ctx.saved_tensors, without a call."),
-        (
-            three_of_two, keeps_a_list,
-            "1 array. Write x, = ctx.saved_tensors; or save them one by one, ctx.save_for_backward(a, b), where that was one list.",
-        ),
     ],
 )  # fmt: skip
 def test_a_backward_is_told_how_many_arrays_were_saved(backward, setup, advice):
@@ -192,4 +184,34 @@ def test_a_residual_that_the_schema_does_not_have_is_named():
         f"wrongcontexts::double: its backward reads ctx.residual in test_wrong_contexts.py:{backward.__code__.co_firstlineno + 1}, "
         "and its schema has no Residual. Hint one as the last result, -> tuple[np.ndarray, Residual], and return it from the "
         "kernel; or save it, setup_context=...."
+    )
+
+
+@pytest.mark.parametrize("of", [list, tuple])
+def test_a_list_is_saved_only_where_the_operator_has_one(of):
+    said = of_two(lambda ctx, g: (g, g), lambda ctx, inputs, output: ctx.save_for_backward(of(inputs)))
+    assert said == (
+        f"wrongcontexts::product: ctx.save_for_backward takes the arrays one by one, and was given a {of.__name__} of 2. Write "
+        "ctx.save_for_backward(x, y), or save_for_backward(*arrays) of a list."
+    )
+
+    def total(xs: list[np.ndarray]) -> np.ndarray:
+        return xs[0] * xs[1]
+
+    op = custom_op("wrongcontexts::total", total, mutates_args=())
+    op.register_autograd(
+        lambda ctx, g: [g * x for x in reversed(ctx.saved_tensors[0])],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(of(inputs[0])),
+    )
+    np.testing.assert_array_equal(grad(lambda x: op([x, x * x]).sum())(np.array([1.0, 2.0])), [3.0, 12.0])
+
+    def unpacks(ctx, g):
+        x, y = ctx.saved_tensors
+        return [g * y, g * x]
+
+    op.register_autograd(unpacks, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(of(inputs[0])))
+    with pytest.raises(GradientError) as caught:
+        grad(lambda x: op([x, x]).sum())(np.ones(2))
+    assert str(caught.value).endswith(
+        "1 array. Write x, = ctx.saved_tensors; or save them one by one, ctx.save_for_backward(a, b), where that was one list."
     )

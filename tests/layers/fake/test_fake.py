@@ -82,7 +82,7 @@ def test_a_fake_is_made_of_an_array():
     )
 
 
-BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
+BY_SHAPE = "What is called with fake tensors decides by shapes, dtypes and plain arguments only"
 NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
 CHOICE = f"{BY_SHAPE}; for a choice by data write np.where(condition, x, y)."
 INDEX = f"{BY_SHAPE}; index with the tensor itself, x[i], or with a plain int."
