@@ -18,6 +18,7 @@ from ..graph import Graph
 from ..layers.fake import fake_tensor
 from ..layers.trace import TRACE
 from ..layers.trace.number import plain
+from ..layers.vmap.randomness import undecided
 from ..schema.tags import Tag
 from .graph_operators import define
 from .trusted import DEFAULT_RNG, is_plain
@@ -80,6 +81,8 @@ class TracedGenerator:
             raise TracingError("it draws in the body of a loop or branch, a graph of its own. Draw before the loop.")
         if not all(is_plain(x) or any(x is cls for cls in NUMBERS) for x in leaves((args, keywords))):
             raise TracingError(f"it draws by rng.{name} from an array or an object. Draw indices, and take them of the array.")
+        if undecided():
+            raise TracingError(f"it draws by rng.{name} in a vmap, which is one draw for all items, and nobody said so.")
         if not type(self._rng.bit_generator).__module__.startswith("numpy.random."):
             raise TracingError(f"it draws from a {kind_of(self._rng.bit_generator)}, of which nothing is known.")
         found = getattr(copy.deepcopy(self._rng), name)(*args, **keywords)

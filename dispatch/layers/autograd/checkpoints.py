@@ -5,18 +5,17 @@ node: arguments in containers, and variables that the function closes over. Noth
 is freed. The backward runs the function again, and carries the gradient back through that second record only.
 """
 
-import copy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from types import CellType
 from typing import Any, ParamSpec, TypeVar
 
 from ...core import Level, Setting, setting
 from ...core.array_memory import rewrite
 from ...core.pytree import leaves, mapped
-from ...core.source import innermost, where
+from ...core.random_states import generators_of, is_generator, set_state, state_of
+from ...core.source import where
 from ...core.wrong_calls import check_takes, clear
 from ...errors import GradientError, check_function
 from ...operators.registry import build
@@ -39,27 +38,19 @@ OPERATOR = build(Schema.parse("tape::checkpoint() -> ()"))  # for its name: the 
 class Draws:
     """The states of the generators that a function may draw from, before its first run.
 
-    They are those among its arguments, the variables that it closes over, the global ones that its code names and the
-    attributes of the object whose method it is, and that of `numpy.random` where something has drawn from it.
+    They are those among its arguments, those that its code names, and that of `numpy.random` where something has drawn from it.
     """
 
     def __init__(self, f: Any, args: Any, keywords: Any) -> None:
-        inner: Any = innermost(f)
-        code, named = getattr(inner, "__code__", None), getattr(inner, "__globals__", {})
-        cells = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or () if cell != CellType()]
-        around = [named.get(name) for name in (code.co_names if code is not None else ())]
         random: Any = sys.modules.get("numpy.random")  # which NumPy imports when it is asked for
-        kinds = () if random is None else (random.Generator, random.RandomState)
-        owner = list(getattr(getattr(f, "__self__", None), "__dict__", {}).values())
-        found = [x for x in (*leaves([args, keywords]), *cells, *around, *owner) if isinstance(x, kinds)]
-        found += [] if random is None else [random.mtrand._rand]
-        self.generators = found
-        self.states = [copy.deepcopy(_state(x)) for x in found]
+        given = [x for x in leaves([args, keywords]) if is_generator(x)]
+        self.generators = [*given, *generators_of(f).values(), *([] if random is None else [random.mtrand._rand])]
+        self.states = [state_of(x) for x in self.generators]
 
     @contextmanager
     def again(self) -> Iterator[None]:
         """Wind the generators back, and forward again when the block ends."""
-        now = [_state(x) for x in self.generators]
+        now = [state_of(x) for x in self.generators]
         self._set(self.states)
         try:
             yield
@@ -68,15 +59,7 @@ class Draws:
 
     def _set(self, states: list[Any]) -> None:
         for x, state in zip(self.generators, states, strict=True):
-            if hasattr(x, "set_state"):
-                x.set_state(state)
-            else:
-                x.bit_generator.state = state
-
-
-def _state(x: Any) -> Any:
-    """The state of a Generator, or of a RandomState, which keeps a normal number beside that of its bits."""
-    return x.get_state(legacy=False) if hasattr(x, "get_state") else x.bit_generator.state
+            set_state(x, state)
 
 
 class Recomputed(Node):

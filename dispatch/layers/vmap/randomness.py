@@ -13,6 +13,8 @@ import numpy as np
 
 from ...core import DispatchKey, Level, OpOverload, Setting, Tensor, open_levels, setting, split, wrap
 from ...core.pytree import items_of, leaves, mapped, rebuilt
+from ...core.random_states import has_drawn, is_generator, state_of
+from ...core.source import innermost
 from ...dispatcher.layer import Kernel
 from ...errors import BatchingError
 from ...operators.prims import stack
@@ -47,6 +49,11 @@ def check_decided(name: str) -> None:
     _check_decided(name, [level for level in open_levels() if type(level.payload) is Batch])
 
 
+def undecided() -> bool:
+    """Return whether one draw for all items of the batches that are open is not what was asked for."""
+    return any(type(level.payload) is Batch and level.payload.randomness != "same" for level in open_levels())
+
+
 def drawn_for_items(name: str, draw: Callable[[], Any]) -> Any:
     """Return what a function draws that takes no batched value: once, or for each item of the batches that ask for that."""
     unmet = _unmet()
@@ -54,7 +61,30 @@ def drawn_for_items(name: str, draw: Callable[[], Any]) -> Any:
     return _drawn(draw, unmet)
 
 
+def watched(f: Callable[..., Any], generators: dict[str, Any], run: Callable[[list[Batch]], Any]) -> Any:
+    """Run a function on batches, and raise if it has drawn from a generator by itself, once for all items.
+
+    `run` puts the batches that it makes into its list.
+    """
+    batches: list[Batch] = []
+    before = {name: state_of(x) for name, x in generators.items() if is_generator(x)}  # no stand-in of a trace
+    out = run(batches)
+    if batches[0].randomness == "error" or not any(batch._has_drawn for batch in batches):
+        for name, state in before.items():
+            if has_drawn(generators[name], state):
+                where = name if name == "numpy.random" or " " in name else f"the Generator '{name}'"
+                told = "" if batches[0].randomness == "different" else " and vmap(f, randomness='different')"
+                raise BatchingError(
+                    f"{getattr(innermost(f), '__name__', type(f).__name__)} draws from {where} itself, which is one draw for all items of a "
+                    f"vmap. Write dispatch.numpy.random.normal(rng, loc, scale, size) in it{told} for a draw for each item, or "
+                    "vmap(f, randomness='same') where all shall have one."
+                )
+    return out
+
+
 def _check_decided(name: str, levels: list[Level]) -> None:
+    for level in levels:
+        level.payload._has_drawn = True
     if any(level.payload.randomness == "error" for level in levels):
         raise BatchingError(
             f"{name} draws from a random generator, and vmap was not told whether for all items or for each. Write "
@@ -105,20 +135,16 @@ def _together(column: list[Any], level: Level) -> Any:
     return wrap(BatchedTensor, stack(arrays, 0)[: level.payload.batch_size], level, 0)
 
 
-def _is_generator(x: Any) -> bool:
-    return isinstance(x, (np.random.Generator, np.random.RandomState))  # looked up here: NumPy imports its module when asked
-
-
 def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
     """Return a function that gives every item the draws of the first: the first one uses the generator, the others copies."""
-    if not any(_is_generator(x) for value in values for x in leaves(value)):
+    if not any(is_generator(x) for value in values for x in leaves(value)):
         raise BatchingError(
             f"{op.name}: one draw for all items was asked, randomness='same', and its generator is none of its arguments, so "
             "that the loop over the items cannot wind it back. Pass it a NumPy Generator, or register a vmap rule, which reads "
             "info.randomness.",
             operator=op.name,
         )
-    before = deepcopy([[x for x in leaves(value) if _is_generator(x)] for value in values])
+    before = deepcopy([[x for x in leaves(value) if is_generator(x)] for value in values])
 
     def draw(args: list[Any], i: int) -> list[Any]:
         if i == 0:
@@ -134,4 +160,4 @@ def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
 
 def _again(copies: Iterator[Any], x: Any) -> Any:
     """Return the next copy in place of a generator; anything else as it is."""
-    return next(copies) if _is_generator(x) else x
+    return next(copies) if is_generator(x) else x

@@ -25,11 +25,12 @@ class Batch(Attributes):
         tagged `random` never gets `"error"`: the call raises before.
     """
 
-    __slots__ = ("batch_size", "randomness")
+    __slots__ = ("_has_drawn", "batch_size", "randomness")
 
     def __init__(self, batch_size: int, randomness: str = "error") -> None:
         self.batch_size = batch_size
         self.randomness = randomness
+        self._has_drawn = False  # whether something has drawn that asks for whom
 
     def __index__(self) -> int:
         raise BatchingError("the info of a vmap rule is no number. Write info.batch_size for how many items there are.")

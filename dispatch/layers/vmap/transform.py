@@ -8,12 +8,14 @@ import numpy as np
 
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
+from ...core.random_states import generators_of, given_generators
 from ...core.wrong_calls import clear
 from ...errors import BatchingError, check_function, check_word, how_many, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
 from .kernel import common_length, in_batch
+from .randomness import watched
 from .tensor import RANDOMNESS, Batch, BatchedTensor
 
 _batch = lru_cache(256)(Batch)  # a tenth of what making one costs
@@ -44,7 +46,8 @@ def vmap(
         `in_dims` is.
     randomness : {"error", "same", "different"}
         What an operator tagged `random` does with a batch: it raises, draws once for all items, or draws for each. A NumPy
-        Generator that `f` calls itself draws once for all items, like everything that `f` computes from no mapped value.
+        Generator that `f` calls itself draws once for all items, like everything that `f` computes from no mapped value: the
+        call raises unless `"same"` says so, for a Generator among the arguments and those that the code of `f` names.
     chunk_size : int, optional
         How many items one call of `f` gets at most. A larger batch is cut into chunks and the results are joined, which takes
         less memory.
@@ -60,7 +63,7 @@ def vmap(
     ------
     BatchingError
         From a call: if no argument has a mapped axis, if mapped axes differ in length, or if a container of axes has another
-        structure than the argument or result that it is for.
+        structure than the argument or result that it is for; if `f` draws random numbers and `randomness` does not say for whom.
 
     Examples
     --------
@@ -76,6 +79,8 @@ def vmap(
     in_dims, out_dims = checked_axes(in_dims, "in_dims"), checked_axes(out_dims, "out_dims")
     _check_options(in_dims, randomness, chunk_size, workers)
     cut = chunk_size is not None or workers is not None
+    asks = randomness != "same"
+    own = generators_of(f) if asks else {}
 
     def placed(out: Any, level: Level) -> Any:
         return _out_of(out, placed_axes(out_dims, out, "the result"), level, level.payload.batch_size)
@@ -92,13 +97,25 @@ def vmap(
                 by_name = "no argument is mapped: one given by name is whole for each item"
                 raise BatchingError(f"vmap: {by_name}. Give by position what has an axis to map.")
             dims, size = _axes_and_size(args, dims)
-        if not cut or (bounds := bounds_of(size, chunk_size, workers)) is None:
+        given = given_generators(args, keywords) if asks and (keywords or None in dims) else None
+        if own or given:
+            return watched(f, {**own, **(given or {})}, partial(run, args, keywords, dims, size))
+        if not cut:
             batch = (_batch if type(size) is int else Batch)(size, randomness)
             return in_batch(BatchedTensor, f, args, keywords, dims, batch, out_dims, placed)
+        return run(args, keywords, dims, size, [])
+
+    def run(args: tuple[Any, ...], keywords: dict[str, Any], dims: Any, size: Any, batches: list[Batch]) -> Any:
+        """Call `f` with the whole batch, or with one chunk after the other, and keep what the layer is told of each."""
+        bounds = (bounds_of(size, chunk_size, workers) if cut else None) or [(0, size)]
         calls = []
         for a, b in bounds:
-            chunk = tuple([chunk_of(x, d, a, b) for x, d in zip(args, dims, strict=True)])
-            calls.append(partial(in_batch, BatchedTensor, f, chunk, keywords, dims, Batch(b - a, randomness), out_dims, placed))
+            cut_here = len(bounds) > 1
+            chunk = tuple([chunk_of(x, d, a, b) for x, d in zip(args, dims, strict=True)]) if cut_here else args
+            batches.append(Batch(b - a if cut_here else size, randomness))
+            calls.append(partial(in_batch, BatchedTensor, f, chunk, keywords, dims, batches[-1], out_dims, placed))
+        if len(calls) == 1:
+            return calls[0]()
         parts = run_all(calls, workers)
         return joined(parts, placed_axes(out_dims, parts[0], "the result"))
 

@@ -118,6 +118,7 @@ def vectorize(
                 check_takes("vectorize", f, positional, options)
                 raise
 
+        item.__wrapped__ = f  # type: ignore[attr-defined]  # where vmap looks for what draws
         results = _mapped(item, arrays, binding, outputs)
         if dtypes is not None:
             if len(dtypes) != len(results):

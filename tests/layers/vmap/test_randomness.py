@@ -1,5 +1,6 @@
 """Operators that draw: an error, one draw for all items, one for each."""
 
+import functools
 import itertools
 from typing import Any
 
@@ -7,8 +8,10 @@ import making
 import numpy as np
 import pytest
 
+import dispatch
 from dispatch import Tag, custom_op, grad, vmap
 from dispatch.errors import BatchingError
+from dispatch.layers.vmap import RANDOMNESS
 
 A = np.arange(12.0).reshape(3, 4) + 1
 RANDOM = np.random.default_rng(0)
@@ -166,7 +169,83 @@ def test_an_empty_batch_has_no_draw_of_its_own():
     assert vmap(lambda x: draw(2), randomness="different")(A[:0]).shape == (0, 2)
 
 
-def test_a_generator_inside_draws_once_for_all_items():
-    random = np.random.default_rng(1)
-    found = vmap(lambda x: x + random.normal(size=4))(A) - A
-    assert distinct(np.round(found, 9)) == 1
+# -- a Generator that the function itself draws from -------------------------------------------------------------------------
+
+
+class Noisy:
+    def __init__(self, rng):
+        self.rng = rng
+
+    def __call__(self, x):
+        return self.step(x)
+
+    def step(self, x):
+        return x + self.rng.normal(size=4)
+
+
+shared = np.random.default_rng(1)
+OWN = {  # a function that draws by itself, and what the message calls the generator
+    "closed over": (lambda rng: lambda x: x + rng.normal(size=4), "the Generator 'rng'"),
+    "global": (lambda rng: lambda x: x + shared.normal(size=4), "the Generator 'shared'"),
+    "of an object": (lambda rng: Noisy(rng).step, "the Generator 'self.rng'"),
+    "numpy.random": (lambda rng: lambda x: x + np.random.normal(size=4), "numpy.random"),
+    "a default": (lambda rng: lambda x, r=np.random.RandomState(1): x + r.normal(size=4), "the Generator 'r'"),  # noqa: B008
+    "a default by name": (lambda rng: lambda x, *, r=rng: x + r.normal(size=4), "the Generator 'r'"),
+    "a partial's keyword": (lambda rng: functools.partial(lambda x, r: x + r.normal(size=4), r=rng), "the Generator 'r'"),
+    "an object that is called": (Noisy, "the Generator 'self.rng'"),
+    "inside of grad": (lambda rng: dispatch.grad(lambda x: np.sum(x * x + x * rng.normal(size=4))), "the Generator 'rng'"),
+    "a partial": (lambda rng: functools.partial(lambda y, x: x + y + rng.normal(size=4), 1.0), "the Generator 'rng'"),
+}
+
+
+@pytest.mark.parametrize("chunk_size", [None, 2])
+@pytest.mark.parametrize("randomness", RANDOMNESS)
+@pytest.mark.parametrize("which", OWN)
+def test_one_draw_for_all_items_is_refused_unless_it_was_asked_for(which, randomness, chunk_size):
+    make, who = OWN[which]
+    f = make(np.random.default_rng(1))
+    run = vmap(f, randomness=randomness, chunk_size=chunk_size)
+    if randomness == "same":
+        kept = {"inside of grad": 2 * A, "a partial": A + 1}.get(which, A)
+        assert distinct(np.round(run(A) - kept, 9)) == (1 if chunk_size is None else 2)
+        return
+    with pytest.raises(BatchingError) as caught:
+        run(A)
+    told = " and vmap(f, randomness='different')" if randomness == "error" else ""
+    said = str(caught.value)
+    assert said.endswith(
+        f" draws from {who} itself, which is one draw for all items of a vmap. Write dispatch.numpy.random.normal(rng, loc, scale, "
+        f"size) in it{told} for a draw for each item, or vmap(f, randomness='same') where all shall have one."
+    )
+
+
+def test_a_generator_among_the_arguments_is_seen_too():
+    def f(x, rng):
+        return x + rng.normal(size=4)
+
+    for run in (lambda: vmap(f, (0, None))(A, np.random.default_rng(1)), lambda: vmap(f)(A, rng=np.random.default_rng(1))):
+        with pytest.raises(BatchingError, match="itself, which is one draw for all items"):
+            run()
+
+
+def test_a_generator_that_nothing_draws_from_is_left_alone():
+    rng = np.random.default_rng(1)
+    np.testing.assert_array_equal(vmap(lambda x: x * (rng is not None))(A), A)
+    found = vmap(lambda x: x + dispatch.numpy.random.normal(rng, size=4), randomness="different")(A) - A
+    assert distinct(np.round(found, 9)) == len(A)
+    other = np.random.default_rng(1)
+    np.testing.assert_allclose(found, [other.normal(size=4) for _ in A])
+
+
+def test_vectorize_and_compile_do_not_share_a_draw_in_silence():
+    rng = np.random.default_rng(1)
+    with pytest.raises(BatchingError, match=r"^noisy draws from the Generator 'rng' itself.*in it for a draw for each item"):
+
+        def noisy(x):
+            return x + rng.normal()
+
+        dispatch.vectorize(noisy)(A)
+    for randomness in ("error", "different"):
+        f = vmap(lambda x: x + rng.normal(size=4), randomness=randomness)
+        with pytest.raises(BatchingError, match="itself, which is one draw"):
+            dispatch.compile(f)(A)

@@ -1,0 +1,45 @@
+"""Which generators a function names; their states are read and set, and tell whether one has drawn."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from dispatch.core.random_states import generators_of, given_generators, has_drawn, is_generator, set_state, state_of
+
+MAKE = {
+    **{cls.__name__: lambda cls=cls: np.random.Generator(cls(3)) for cls in (np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64)},
+    "RandomState": lambda: np.random.RandomState(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+@pytest.mark.parametrize("draw", [lambda x: x.normal(), lambda x: x.normal(size=3), lambda x: x.permutation(4), lambda x: x.bytes(1)])
+def test_a_state_is_read_and_set_and_tells_whether_something_was_drawn(make, draw):
+    x = make()
+    x.normal()  # RandomState keeps the second of two
+    before = state_of(x)
+    assert not has_drawn(x, before)
+    found = draw(x)
+    assert has_drawn(x, before)
+    set_state(x, before)
+    assert not has_drawn(x, before)
+    np.testing.assert_array_equal(draw(x), found)
+
+
+def test_only_generators_are_found():
+    rng, other = np.random.default_rng(0), "no generator"
+    assert generators_of(lambda: (rng, other)) == {"rng": rng}
+    assert generators_of(np.sin) == {}
+    assert given_generators((1, rng), {"r": rng, "x": other}) == {"argument 1": rng, "r": rng}
+    assert generators_of(lambda: np.random.default_rng) == {"numpy.random": np.random.mtrand._rand}
+    assert [is_generator(x) for x in (rng, np.random.RandomState(0), np.random, rng.bit_generator)] == [True, True, False, False]
+
+
+def test_a_variable_that_is_not_bound_yet_is_no_generator():
+    def f():
+        return later
+
+    assert generators_of(f) == {}
+    later = copy.deepcopy(np.random.default_rng(0))
+    assert generators_of(f) == {"later": later}
