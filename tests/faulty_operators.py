@@ -735,6 +735,16 @@ def forgets_that_an_argument_may_be_left_out(wrong):
 
 
 @found_by("test_gradients")
+def sums_the_axis_that_the_sample_repeats(wrong):
+    def backward(g, x, y):
+        d = 2.0 * (x - y) * g
+        return d, -(d.sum(axis=0, keepdims=True) if wrong else d)
+
+    fake = lambda x, y: np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
+    return define(lambda x, y: (x - y) ** 2, "(Tensor x, Tensor y) -> Tensor", fake=fake, backward=backward), (t(X), t(X[:1] + 1.0))
+
+
+@found_by("test_gradients")
 def forgets_a_factor(wrong):
     return define(lambda x: x**2, backward=lambda g, x: g * x * (1.0 if wrong else 2.0)), (t(X),)
 
@@ -1301,7 +1311,7 @@ def computes_the_first_item_for_all(wrong):
 def shifts_an_axis_that_it_should_not(wrong):
     def vmap(info, in_dims, x, axis):
         x = in_front(x, in_dims[0])
-        return np.flip(x, axis if wrong else axis + 1) * 1.0, 0
+        return np.flip(x, axis if wrong else axis % (x.ndim - 1) + 1) * 1.0, 0
 
     kernel = lambda x, axis: np.flip(x, axis).copy()
     op = define(kernel, "(Tensor x, int axis) -> Tensor", fake=lambda x, axis: np.empty(x.shape, x.dtype), vmap=vmap)

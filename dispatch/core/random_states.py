@@ -21,8 +21,8 @@ def is_generator(x: Any) -> bool:
 def generators_of(f: Any) -> dict[str, Any]:
     """Return the generators that the code of a function names, by name.
 
-    They are among the variables that it closes over, the global ones that it names, its defaults, what a partial gives it and the
-    attributes of the object whose method it is; `numpy.random` is the one of that module, where the code names `random`.
+    They are among the variables that it closes over, the global ones that it names, its defaults, what a partial gives it and
+    the attributes of the object whose method it is; `numpy.random` is the one of that module, where the code names `random`.
 
     Examples
     --------
@@ -30,10 +30,9 @@ def generators_of(f: Any) -> dict[str, Any]:
     >>> generators_of(lambda x: x + rng.normal())
     {'rng': Generator(PCG64)...}
     """
-    random: Any = sys.modules.get("numpy.random")
     inner: Any = innermost(f)
     code = getattr(inner, "__code__", None)
-    if random is None or code is None:
+    if of_module() is None or code is None:
         return {}
     named = getattr(inner, "__globals__", {})
     closed = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)
@@ -46,7 +45,14 @@ def generators_of(f: Any) -> dict[str, Any]:
         found |= {f"argument {i}": x for i, x in enumerate(f.args)} | f.keywords
         f = f.func
     found |= {f"self.{name}": x for name, x in getattr(getattr(f, "__self__", f), "__dict__", {}).items()}
-    return {name: x for name, x in found.items() if is_generator(x)} | ({"numpy.random": random.mtrand._rand} if "random" in code.co_names else {})
+    found = {name: x for name, x in found.items() if is_generator(x)}
+    return found | ({"numpy.random": of_module()} if "random" in code.co_names else {})
+
+
+def of_module() -> Any:
+    """Return the generator that the functions of `numpy.random` draw from; None where nothing has imported that."""
+    random: Any = sys.modules.get("numpy.random")
+    return None if random is None else random.mtrand._rand  # noqa: SLF001
 
 
 def given_generators(args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ all other layouts, sizes and values that the kernel accepts.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, starmap
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
 from ..symbolic import ShapeEnv, SymInt
 from .cases import Case, Options, arrays_in, named_outputs
+from .child_process import Elsewhere, has_fork
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .kernel_runs import quietly
@@ -29,7 +30,9 @@ from .variants import (
     EMPTY,
     NARROW,
     NONE,
+    ONE_ALONE,
     ONE_ELEMENT,
+    apart,
     layouts,
     lists,
     mixed_precision,
@@ -43,6 +46,7 @@ from .variants import (
 )
 
 LAID = ("in Fortran order", "with its axes in another order", "with reversed strides", "with steps")  # of `layouts`
+PATIENCE = 1  # seconds for kernels on arrays of which one alone is longer
 MOST_LENGTHS = 5  # of a choice: each length one more, and those of 1
 UNLIKELY = 1009  # a length that no sample has
 VALUES = (
@@ -67,6 +71,33 @@ def check_shapes(case: Case, findings: Findings, options: Options) -> None:
         lengths = sizes(other.args, other.places(options.fixed), only_longer=bool(other.integers))
         for what, args in islice((x for x in lengths if x[0] != ONE_ELEMENT), MOST_LENGTHS):  # a choice may be wrong for some
             compare(other.with_args(args, f"{other.what} and {what}"), findings)
+    if not findings.faults:
+        _compare_apart(case, findings, options)
+
+
+def _compare_apart(case: Case, findings: Findings, options: Options) -> None:
+    """Compare where one array is longer and another, as long in the sample, is not: a rule may read the length of either.
+
+    A copy of the child process calls the kernel, which may rely on their being equal and read beyond the shorter one. That it
+    broadcasts arrays of one shape may not be meant, so that a rule that says their shape is worth advice.
+    """
+    others = list(apart(case.args, case.places(options.fixed))) if not case.integers else []
+    if not others or case.say is None or not has_fork():
+        return
+
+    def faults(what: str, args: tuple[Any, ...]) -> dict[Any, str]:
+        aside = Findings(case.name)
+        compare(case.with_args(args, f" on the sample {what}")._replace(say=None), aside)
+        return aside.faults
+
+    found, _ = Elsewhere(lambda: starmap(faults, others), options.patience(PATIENCE)).results()
+    findings.runs += len(found)
+    for (what, _), told in zip(others, found, strict=False):
+        for key, text in told.items():
+            if what.startswith(ONE_ALONE):
+                findings.advise("broadcasts", f"{text} Or np.broadcast_shapes(x.shape, y.shape), where arrays broadcast.")
+            else:
+                findings.faults.setdefault(key, text)
 
 
 def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...]]]:

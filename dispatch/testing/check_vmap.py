@@ -12,7 +12,7 @@ from ..core.pytree import leaves, mapped, steps
 from ..errors import BatchingError, how_many
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
-from .cases import Case, Options, another, arrays_in
+from .cases import AXIS, Case, Options, another, arrays_in
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .kernel_runs import longer_lists_used, quietly, run, written_arrays
@@ -21,6 +21,8 @@ from .variants import MORE, named, numbers, permuted, sizes, squares, values
 
 DRAWS = 16  # items: of two equal draws of a coin sixteen times none is chance
 InDims = tuple[int | None, ...]
+
+MOVE = "Move the mapped axes to one place first, and return where it is as out_dims."
 
 
 def check_batches(case: Case, findings: Findings, options: Options) -> None:
@@ -40,19 +42,9 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
         for dim in (0, -1) if ruled and not findings.faults else ():
             for length in lengths:
                 _compare(case, findings, length, (dim,) * len(case.arrays), options, ruled=ruled)
-        for varied, from_end in _varied(case, options) if ruled and not findings.faults else ():
-            count = len(varied.arrays)
-            if from_end and count:
-                aside = Findings(case.name)
-                _compare(varied, aside, size, (0,) * count, options, ruled=ruled)
-                if aside.faults:
-                    findings.advise(
-                        "from the end",
-                        f"{case.name}: the vmap rule ({case.place(DispatchKey.VMAP)}) and the {case.kernel} differ where "
-                        f"{from_end}. In the rule count it from the front first: axis % (x.ndim - 1).",
-                    )
-            elif count:
-                _compare(varied, findings, size, (0,) * count, options, ruled=ruled)
+        for varied, advice in _varied(case, options) if ruled and not findings.faults else ():
+            if count := len(varied.arrays):
+                _compare(varied, findings, size, (0,) * count, options, ruled=ruled, advice=advice)
         if ruled and Tag.random in case.op.tags and not findings.faults:
             _check_draws(case, findings)
 
@@ -60,26 +52,26 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
 def _varied(case: Case, options: Options) -> Iterator[tuple[Case, str]]:
     """Return the case with other flags, numbers and sizes, longer lists, and without arguments that may be left out.
 
-    With each comes what counts from the end and did not, `axis=-1`: a rule that writes `axis + 1` is right for those that it
-    was given, so that this is worth advice.
+    With one that counts from the end, and in the sample does not, comes the advice for a rule that writes `axis + 1`.
     """
     names = case.op.arguments.names
     for what, args in (*values(case.args), *numbers(case.args, names, options.fixed)):
         pairs = zip(args, case.args, strict=True)
         if "value of" in what:
             changed = [
-                f"{name}={x}" for name, (x, y) in zip(names, pairs, strict=True)
-                if type(x) is int and x < 0 and not (type(y) is int and y < 0)
-            ]  # fmt: skip
-            yield case.with_args(args, f" on the sample {named(what, names)}"), ", ".join(changed)
+                f"Count {name} from the front first, {name} % (x.ndim - 1), where x is a batch."
+                for name, (x, y) in zip(names, pairs, strict=True)
+                if AXIS.fullmatch(name) and type(x) is int and x < 0 and not (type(y) is int and y < 0)
+            ]
+            yield case.with_args(args, f" on the sample {named(what, names)}"), " ".join(changed) or MOVE
     kept = options.fixed
     optional = *case.nones(kept), *case.given_numbers(kept), *case.two_options(kept)
     for varied in (*case.branches(kept), *optional, *longer_lists_used(case, kept)):
-        yield varied, ""
+        yield varied, MOVE
     fixed = case.places(kept)
     cut = () if case.integers else squares(case.args, fixed)
     for what, args in (*islice(sizes(case.args, fixed, only_longer=True), 1), *cut):
-        yield case.with_args(args, f" on the sample {what}"), ""
+        yield case.with_args(args, f" on the sample {what}"), MOVE
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
@@ -137,7 +129,7 @@ def _loop(case: Case, items: list[list[Any]], written: list[bool]) -> list[list[
 
 
 def _compare(
-    case: Case, findings: Findings, size: int, in_dims: InDims, options: Options, *, ruled: bool
+    case: Case, findings: Findings, size: int, in_dims: InDims, options: Options, *, ruled: bool, advice: str = MOVE
 ) -> None:
     tolerances, kept = (options.rtol, options.atol), case.places(options.fixed) | case.integers
     written = written_arrays(case)
@@ -189,7 +181,6 @@ def _compare(
     for k, (name, x) in enumerate(zip(names, [*got, *moved], strict=True)):
         column = [row[k] for row in rows]
         if found := _difference(x, column, tolerances, random=Tag.random in case.op.tags):
-            advice = "Move the mapped axes to one place first, and return where it is as out_dims."
             if not ruled and _varies(case, items, written, rows, tolerances):
                 findings.skip("equal calls of the kernel differ, see test_schema")
                 return

@@ -37,6 +37,7 @@ from .variants import (
     single_precision,
     sizes,
     squares,
+    unbroadcast,
     values,
 )
 
@@ -90,6 +91,8 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
         for more in longer_lists_used(case, options.fixed):
             yield more.with_args(_nearby(more.args, kept))
         for what, args in lists(case.args, names, options.fixed, same_length=True):
+            yield case.with_args(_nearby(args, kept), f" on the sample {what}")
+        for what, args in unbroadcast(case.args, fixed):
             yield case.with_args(_nearby(args, kept), f" on the sample {what}")
         others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
         for what, x in (*islice(others, MOST_SIZES), *squares(case.args, fixed)):

@@ -15,12 +15,13 @@ import numpy as np
 
 from ..core.wrong_calls import holding
 from ..errors import ArgumentError, check_int, how_many
-from .cases import AXIS, arrays_in, is_array, map_arrays
+from .cases import AXIS, arrays_in, is_array, map_arrays, put_arrays
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 Variants = Iterator[tuple[str, Arguments]]
 
+ONE_ALONE = "with length 1"
 ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
 MORE, FEWER, NONE = "with one array more", "with one array less", "with no array"
@@ -363,6 +364,72 @@ def longer(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     for length, n in product((LARGE, LONG), lengths):
         if n < length and sum(x.size * (length / n) ** x.shape.count(n) for x in arrays) <= MOST_OF_LONG:
             yield f"with length {length} for {n}", _each(_of_length(n, length), args, fixed)
+
+
+@holding("args", "fixed")
+def apart(args: Arguments, fixed: Collection[int] = ()) -> Variants:
+    """Yield each array one longer along an axis, while another array that is as long stays: few kernels take both.
+
+    Arrays of one shape also come with length 1 along an axis of one of them, beside which kernels that broadcast repeat it.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    fixed : collection of int
+        The places of arrays that stay.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Values are repeated.
+
+    Examples
+    --------
+    >>> [(what, x.shape, y.shape) for what, (x, y) in apart((np.ones((3, 2)), np.ones(3)))]
+    [('with a longer axis 0 of array 0 alone', (4, 2), (3,)), ('with a longer axis 0 of array 1 alone', (3, 2), (4,))]
+    >>> [(what, x.shape, y.shape) for what, (x, y) in apart((np.ones(3), np.ones(3)))][1]
+    ('with length 1 for axis 0 of array 0 alone', (1,), (3,))
+    """
+    arrays = arrays_in(args)
+    alike = len({x.shape for x in arrays}) == 1
+    for k, x in enumerate(arrays):
+        beside = {n for i, y in enumerate(arrays) if i != k for n in y.shape if n > 1}
+        for axis in (axis for axis, n in enumerate(x.shape) if n in beside and k not in fixed):
+            yield f"with a longer axis {axis} of array {k} alone", _with(args, k, _grown(x, axis))
+            if alike:
+                yield f"{ONE_ALONE} for axis {axis} of array {k} alone", _with(args, k, _of_axis(x, axis, 1))
+
+
+@holding("args", "fixed")
+def unbroadcast(args: Arguments, fixed: Collection[int] = ()) -> Variants:
+    """Yield each axis of length 1 as long as that of another array, beside which it is repeated.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    fixed : collection of int
+        The places of arrays that stay.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Values are repeated.
+
+    Examples
+    --------
+    >>> [(what, x.shape, y.shape) for what, (x, y) in unbroadcast((np.ones((3, 2)), np.ones((1, 2))))]
+    [('with length 3 for axis 0 of array 1', (3, 2), (3, 2))]
+    """
+    arrays = arrays_in(args)
+    for k, x in enumerate(arrays):
+        for axis in range(x.ndim) if k not in fixed else ():
+            lengths = [y.shape[axis - x.ndim] for y in arrays if y.ndim >= x.ndim - axis]
+            if x.shape[axis] == 1 and (length := max(lengths)) > 1:
+                yield f"with length {length} for axis {axis} of array {k}", _with(args, k, _of_axis(x, axis, length))
 
 
 def _free(args: Arguments, fixed: Collection[int]) -> tuple[list[Array], set[int], list[int]]:
@@ -739,5 +806,15 @@ def is_order(x: Array) -> bool:
     return x.ndim == 1 and x.dtype.kind in "iu" and x.size > 1 and bool(np.array_equal(np.sort(x), np.arange(x.size)))
 
 
+def _with(args: Arguments, k: int, x: Array) -> Arguments:
+    """Return the arguments with another array in the place of one."""
+    arrays = arrays_in(args)
+    return put_arrays(args, [*arrays[:k], x, *arrays[k + 1 :]])
+
+
+def _of_axis(x: Array, axis: int, length: int) -> Array:
+    return _resized(x, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
+
+
 def _grown(x: Array, axis: int) -> Array:
-    return _resized(x, tuple(n + (i == axis) for i, n in enumerate(x.shape))) if x.ndim and x.size else x
+    return _of_axis(x, axis, x.shape[axis] + 1) if x.ndim and x.size else x

@@ -1,5 +1,7 @@
 """A fake rule that says anything the kernel does not do is caught, on whichever layout, size or data it shows."""
 
+import os
+
 import numpy as np
 import pytest
 from planted import A, B, brief_fault, define, fault, rule_of
@@ -300,3 +302,35 @@ def test_a_rule_that_follows_one_of_two_precisions_is_advised_and_one_that_follo
         assert f"on the sample with '{name}' alone of single precision. If arrays of several dtypes may come, write np.result_type" in advice
     said = fault(op(lambda x, y: min(x.dtype, y.dtype)), sample, "test_faketensor")
     assert "on the sample with 'y' alone of single precision (x: float64[3], y: float32[3])" in said
+
+
+def test_one_array_alone_is_made_longer_where_the_kernel_takes_it():
+    kernel, outer = np.subtract.outer, lambda x, y: np.empty((x.size, y.size), np.result_type(x.dtype, y.dtype))
+    for rule, right in ((outer, True), (lambda x, y: outer(y, x), False)):
+        op = with_fake(rule, kernel, "(Tensor x, Tensor y) -> Tensor")
+        report = opcheck(op, (np.ones(4), np.ones(4)), test_utils="test_faketensor", raise_exception=False)
+        assert bool(report) == right
+        assert right or "on the sample with a longer axis 0 of array 0 alone" in str(report["test_faketensor"])
+
+
+def test_a_rule_that_is_wrong_where_arrays_of_one_shape_broadcast_gets_advice():
+    def together(x, y):
+        return np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, y.dtype))
+
+    for rule, right in ((together, True), (lambda x, y: np.empty(x.shape, np.result_type(x.dtype, y.dtype)), False)):
+        op = with_fake(rule, lambda x, y: np.asarray(x * y, order="C"), "(Tensor x, Tensor y) -> Tensor")
+        report = opcheck(op, (np.ones((3, 4)), np.ones((3, 4))), test_utils="test_faketensor")
+        assert [text.partition(" on the sample ")[2].partition(" (")[0] for text in report.advice] == (
+            [] if right else ["with length 1 for axis 0 of array 0 alone"]
+        )
+        assert right or report.advice[0].endswith(" Or np.broadcast_shapes(x.shape, y.shape), where arrays broadcast.")
+
+
+def test_a_kernel_that_ends_the_process_where_lengths_differ_is_no_fault():
+    def kernel(x, y):
+        if x.size != y.size:
+            os.abort()
+        return x * y
+
+    op = with_fake(lambda x, y: np.empty_like(x), kernel, "(Tensor x, Tensor y) -> Tensor")
+    assert opcheck(op, (np.ones(4), np.ones(4)), test_utils="test_faketensor")

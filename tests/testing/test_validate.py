@@ -291,7 +291,7 @@ def test_opcheck_looks_closer_and_says_what_it_finds():
 
 def test_a_level_that_there_is_not():
     assert said(lambda: validate("ful"), ArgumentError) == (
-        "validate: there is no such level. Did you mean 'full'? Levels: off, default, full."
+        "validate: there is no level 'ful'. Did you mean 'full'? Levels: off, default, full."
     )
     assert (
         said(lambda: validate(2), ArgumentError)
@@ -305,7 +305,7 @@ def test_a_level_that_there_is_not():
         ("full", 0, "Validation"),
         ("default", 0, "[]"),
         ("", 0, "[]"),
-        ("ful", 1, "DISPATCH_VALIDATE: there is no such level. Did you mean 'full'? Levels: off, default, full."),
+        ("ful", 1, "DISPATCH_VALIDATE: there is no level 'ful'. Did you mean 'full'? Levels: off, default, full."),
     ],
 )
 def test_the_environment_turns_it_on(value, code, text):

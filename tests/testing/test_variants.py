@@ -5,7 +5,7 @@ import pytest
 
 from dispatch.testing import layouts, sizes, values
 from dispatch.testing.cases import arrays_in
-from dispatch.testing.variants import MOST_SIZES, lists, longer, numbers, permuted, single_precision, smaller_integers
+from dispatch.testing.variants import MOST_SIZES, apart, lists, longer, numbers, permuted, single_precision, smaller_integers, unbroadcast
 
 SAMPLES = [
     (np.arange(6.0).reshape(2, 3),),
@@ -161,3 +161,14 @@ def test_a_vector_with_one_element_for_each_array_of_a_list_keeps_its_length():
     tried = [made for _, made in (*sizes(args), *longer(args))]
     assert {len(made[1]) for made in tried} == {2}
     assert {4, 1, 67, 0} <= {len(made[0][0]) for made in tried}
+
+
+@pytest.mark.parametrize("args", SAMPLES, ids=str)
+@pytest.mark.parametrize("variant", [apart, unbroadcast])
+def test_one_array_alone_is_changed_along_one_axis(variant, args):
+    for what, made in variant(args):
+        pairs = list(zip(arrays_in(args), arrays_in(made), strict=True))
+        changed = [(m, n) for x, y in pairs for m, n in zip(x.shape, y.shape, strict=True) if m != n]
+        assert len(changed) == 1, what
+        assert variant is apart or changed[0][0] == 1
+    assert not list(variant(args, fixed=range(len(arrays_in(args)))))

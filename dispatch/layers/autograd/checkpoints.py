@@ -5,7 +5,6 @@ node: arguments in containers, and variables that the function closes over. Noth
 is freed. The backward runs the function again, and carries the gradient back through that second record only.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -14,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from ...core import Level, Setting, setting
 from ...core.array_memory import rewrite
 from ...core.pytree import leaves, mapped
-from ...core.random_states import generators_of, is_generator, set_state, state_of
+from ...core.random_states import generators_of, is_generator, of_module, set_state, state_of
 from ...core.source import where
 from ...core.wrong_calls import check_takes, clear
 from ...errors import GradientError, check_function
@@ -42,9 +41,8 @@ class Draws:
     """
 
     def __init__(self, f: Any, args: Any, keywords: Any) -> None:
-        random: Any = sys.modules.get("numpy.random")  # which NumPy imports when it is asked for
         given = [x for x in leaves([args, keywords]) if is_generator(x)]
-        self.generators = [*given, *generators_of(f).values(), *([] if random is None else [random.mtrand._rand])]
+        self.generators = [x for x in (*given, *generators_of(f).values(), of_module()) if x is not None]
         self.states = [state_of(x) for x in self.generators]
 
     @contextmanager

@@ -69,13 +69,14 @@ def watched(f: Callable[..., Any], generators: dict[str, Any], run: Callable[[li
     batches: list[Batch] = []
     before = {name: state_of(x) for name, x in generators.items() if is_generator(x)}  # no stand-in of a trace
     out = run(batches)
-    if batches[0].randomness == "error" or not any(batch._has_drawn for batch in batches):
+    if batches[0].randomness == "error" or not any(batch.has_drawn for batch in batches):
         for name, state in before.items():
             if has_drawn(generators[name], state):
                 where = name if name == "numpy.random" or " " in name else f"the Generator '{name}'"
                 told = "" if batches[0].randomness == "different" else " and vmap(f, randomness='different')"
+                who = getattr(innermost(f), "__name__", type(f).__name__)
                 raise BatchingError(
-                    f"{getattr(innermost(f), '__name__', type(f).__name__)} draws from {where} itself, which is one draw for all items of a "
+                    f"{who} draws from {where} itself, which is one draw for all items of a "
                     f"vmap. Write dispatch.numpy.random.normal(rng, loc, scale, size) in it{told} for a draw for each item, or "
                     "vmap(f, randomness='same') where all shall have one."
                 )
@@ -84,7 +85,7 @@ def watched(f: Callable[..., Any], generators: dict[str, Any], run: Callable[[li
 
 def _check_decided(name: str, levels: list[Level]) -> None:
     for level in levels:
-        level.payload._has_drawn = True
+        level.payload.has_drawn = True
     if any(level.payload.randomness == "error" for level in levels):
         raise BatchingError(
             f"{name} draws from a random generator, and vmap was not told whether for all items or for each. Write "

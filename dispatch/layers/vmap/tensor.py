@@ -23,14 +23,16 @@ class Batch(Attributes):
     randomness : {"error", "same", "different"}
         The option of `vmap`: whether an operator that draws gives all items one draw or each its own. A rule of an operator
         tagged `random` never gets `"error"`: the call raises before.
+    has_drawn : bool
+        Whether an operator has drawn random numbers.
     """
 
-    __slots__ = ("_has_drawn", "batch_size", "randomness")
+    __slots__ = ("batch_size", "has_drawn", "randomness")
 
     def __init__(self, batch_size: int, randomness: str = "error") -> None:
         self.batch_size = batch_size
         self.randomness = randomness
-        self._has_drawn = False  # whether something has drawn that asks for whom
+        self.has_drawn = False  # whether something has drawn that asks for whom
 
     def __index__(self) -> int:
         raise BatchingError("the info of a vmap rule is no number. Write info.batch_size for how many items there are.")

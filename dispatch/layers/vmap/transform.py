@@ -63,7 +63,8 @@ def vmap(
     ------
     BatchingError
         From a call: if no argument has a mapped axis, if mapped axes differ in length, or if a container of axes has another
-        structure than the argument or result that it is for; if `f` draws random numbers and `randomness` does not say for whom.
+        structure than the argument or result that it is for; if `f` draws random numbers and `randomness` does not say for
+        whom.
 
     Examples
     --------

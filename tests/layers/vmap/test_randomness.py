@@ -188,7 +188,7 @@ OWN = {  # a function that draws by itself, and what the message calls the gener
     "closed over": (lambda rng: lambda x: x + rng.normal(size=4), "the Generator 'rng'"),
     "global": (lambda rng: lambda x: x + shared.normal(size=4), "the Generator 'shared'"),
     "of an object": (lambda rng: Noisy(rng).step, "the Generator 'self.rng'"),
-    "numpy.random": (lambda rng: lambda x: x + np.random.normal(size=4), "numpy.random"),
+    "numpy.random": (lambda rng: lambda x: x + np.random.normal(size=4), "numpy.random"),  # noqa: NPY002
     "a default": (lambda rng: lambda x, r=np.random.RandomState(1): x + r.normal(size=4), "the Generator 'r'"),  # noqa: B008
     "a default by name": (lambda rng: lambda x, *, r=rng: x + r.normal(size=4), "the Generator 'r'"),
     "a partial's keyword": (lambda rng: functools.partial(lambda x, r: x + r.normal(size=4), r=rng), "the Generator 'r'"),
