@@ -740,8 +740,8 @@ def sums_the_axis_that_the_sample_repeats(wrong):
         d = 2.0 * (x - y) * g
         return d, -(d.sum(axis=0, keepdims=True) if wrong else d)
 
-    fake = lambda x, y: np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
-    return define(lambda x, y: (x - y) ** 2, "(Tensor x, Tensor y) -> Tensor", fake=fake, backward=backward), (t(X), t(X[:1] + 1.0))
+    fake = lambda x, y: np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x, y))
+    return define(lambda x, y: np.asarray((x - y) ** 2, order="C"), "(Tensor x, Tensor y) -> Tensor", fake=fake, backward=backward), (t(X), t(X[:1] + 1.0))
 
 
 @found_by("test_gradients")

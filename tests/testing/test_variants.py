@@ -5,7 +5,17 @@ import pytest
 
 from dispatch.testing import layouts, sizes, values
 from dispatch.testing.cases import arrays_in
-from dispatch.testing.variants import MOST_SIZES, apart, lists, longer, numbers, permuted, single_precision, smaller_integers, unbroadcast
+from dispatch.testing.variants import (
+    MOST_SIZES,
+    apart,
+    lists,
+    longer,
+    numbers,
+    permuted,
+    single_precision,
+    smaller_integers,
+    unbroadcast,
+)
 
 SAMPLES = [
     (np.arange(6.0).reshape(2, 3),),
