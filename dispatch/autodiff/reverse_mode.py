@@ -9,7 +9,7 @@ import numpy as np
 from ..core import Level, Reopened, Tensor, conversions, is_array
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
-from ..errors import GradientError, check_flag, check_function, kind_of
+from ..errors import ArgumentError, ConversionError, GradientError, check_flag, check_function, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
@@ -18,6 +18,8 @@ from .structures import array_in, fitted, flattened, layout_of
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 NAMES = "the cotangent", "the result"
+
+ONE_BY_ONE = "The primals are given one by one: vjp(f, x, y), not vjp(f, (x, y))."
 
 
 @clear
@@ -203,10 +205,12 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         taped, before = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {}), conversions()
         try:
             result, aux = result_and_aux(f(*taped.args), has_aux)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, ConversionError):
+            if len(primals) == 1 and type(primals[0]) is tuple and isinstance(f, np.ufunc):
+                raise ArgumentError(f"vjp: {f.__name__} was given a tuple. {ONE_BY_ONE}") from None
             remedy = "" if primals else " They stand behind the function: vjp(f, x)."
             if len(primals) == 1 and type(primals[0]) is tuple:
-                remedy = " The primals are given one by one: vjp(f, x, y), not vjp(f, (x, y))."
+                remedy = f" {ONE_BY_ONE}"
             check_takes("vjp", f, primals, remedy=remedy)
             raise
         leaves = flattened(result)

@@ -24,6 +24,7 @@ from ..core import (
     level_of_rank,
     wrap,
 )
+from ..core.closures import changed_variable, contents_of
 from ..core.pytree import leaves, mapped
 from ..core.source import where
 from ..errors import ConversionError, TracingError
@@ -36,7 +37,7 @@ from ..layers.trace.trace import copied, same_bytes
 from ..layers.trace.variable_names import name_of
 from ..operators.rule_operators import runs_as_ours
 from ..symbolic import ShapeEnv, SymInt
-from .words import captured_changed, result_refused, varies, write_refused
+from .words import captured_changed, result_refused, variable_changed, varies, write_refused
 
 FAKE = int(DispatchKey.FAKE)
 NUMBERS = (bool, int, float, complex)
@@ -218,6 +219,7 @@ def _functional(who: str, function: Function, inside: list[Any], nodes: list[Nod
     state = Functional()
     with state.level as level:
         args = [state.root(x) for x in inside]
+        before = contents_of(function.f)
         with ModeGuard(FUNCTIONALIZE, state, level), advising(function.f):
             out = function.call(args)
         given = {id(x): node.name for x, node in zip(inside, nodes, strict=True)}
@@ -225,6 +227,8 @@ def _functional(who: str, function: Function, inside: list[Any], nodes: list[Nod
             if root.value is not outside:
                 name = given.get(id(outside)) or name_of(outside) or "an array that it closes over"
                 raise write_refused(who, function.f, repr(name) if name.isidentifier() else name)
+        if (changed := changed_variable(before, contents_of(function.f))) is not None:
+            raise variable_changed(who, function.f, changed)
         return mapped(state.left, out)
 
 

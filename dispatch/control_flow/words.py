@@ -130,6 +130,14 @@ def write_refused(who: str, f: Any, name: str) -> ControlFlowError:
     )
 
 
+def variable_changed(who: str, f: Any, name: str) -> ControlFlowError:
+    """The refusal of a function that changes a variable which it closes over: a count, a list of what was seen."""
+    return ControlFlowError(
+        f"{who}: the {where(f)} changes {name!r}, which it closes over, and it is run once for all steps. Make it a part of "
+        "the carry; or return it, as an output of each step."
+    )
+
+
 def captured_changed(who: str, f: Any, name: str) -> ControlFlowError:
     """The refusal of a function that changes an array which it closes over while it is traced."""
     return ControlFlowError(

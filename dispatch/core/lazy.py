@@ -81,6 +81,7 @@ _DTYPES = "A dtype is changed where it is meant: x.astype(np.float32)."
 NOT_HERE = {
     "Parameter": "Write dispatch.tensor(a, requires_grad=True).",
     "ShapeDtypeStruct": "Write np.empty(shape, dtype): dispatch.eval_shape reads its shape and dtype alone.",
+    "Dim": "Write the name of the size itself: dynamic_shapes={'x': {0: 'n'}}.",
     "autocast": _DTYPES,
     "config": "There is nothing to turn on: an array has the dtype that NumPy gives it, float64 too.",
     "cuda": DEVICES,
@@ -90,6 +91,8 @@ NOT_HERE = {
     "elementwise_grad": "Write dispatch.grad(lambda x: f(x).sum()), which is that for a function of each element.",
     "explain": "Write op.explain(x), of an operator and what it would be called with.",
     "export": AS_IT_IS,
+    "interop.export": "Write dispatch.interop.torch.export(op), or dispatch.interop.jax.export(op).",
+    "interop.wrap": "Write dispatch.interop.torch.wrap(f), or dispatch.interop.jax.wrap(f).",
     "func": "Its functions are here: dispatch.grad, dispatch.vmap, dispatch.jacrev.",
     "functional": "Its functions are here: dispatch.jacrev, dispatch.hessian, dispatch.vjp, dispatch.jvp.",
     "hvp": "Write dispatch.jvp(dispatch.grad(f), (x,), (v,))[1].",
@@ -175,6 +178,8 @@ def _instead(module: dict[str, Any], name: str, lazy: Mapping[str, str]) -> str:
     face, package = module["__name__"].rpartition(".")[2], module["__package__"].partition(".")[0]
     if name in ELSEWHERE and ELSEWHERE[name].partition(".")[0] in known:
         return f" Write {face}.{ELSEWHERE[name]}."
+    if said := NOT_HERE.get(f"{face}.{name}"):
+        return f" {said}"
     for word in known if module["__name__"] == module["__package__"] else ():  # another face of this package has it
         if word not in lazy and isinstance(module[word], ModuleType) and name in getattr(module[word], "__all__", ()):
             return f" Write {face}.{word}.{name}."

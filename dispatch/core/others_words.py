@@ -16,7 +16,9 @@ ELSEWHERE = {
     **{name: f"x {sign} y" for name, sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items()},
     **{name: f"x {sign} y" for name, sign in {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}.items()},
     **dict.fromkeys(("mm", "matmul", "bmm", "mv"), "x @ y"),
-    **dict.fromkeys(("cpu", "data", "numpy", "to_numpy", "values", "copy_to_host_async"), _ARRAY),
+    **dict.fromkeys(("data", "numpy", "to_numpy", "values", "copy_to_host_async"), _ARRAY),
+    "compute": f"{_COMPUTES}; compute what a transform returns, grad(f)(x).compute()",
+    "cpu": "x: it is on the device where its array was made",
     **dict.fromkeys(("block_until_ready", "is_ready", "wait"), _COMPUTES),
     **dict.fromkeys(("coalesce", "is_sparse", "to_dense", "to_sparse", "toarray", "todense"), _SPARSE),
     **{

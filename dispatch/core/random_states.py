@@ -3,11 +3,11 @@
 import copy
 import sys
 from functools import partial
-from types import CellType
 from typing import Any
 
 import numpy as np
 
+from .closures import variables_of
 from .pytree import leaves
 from .source import innermost
 
@@ -34,10 +34,7 @@ def generators_of(f: Any) -> dict[str, Any]:
     code = getattr(inner, "__code__", None)
     if of_module() is None or code is None:
         return {}
-    named = getattr(inner, "__globals__", {})
-    closed = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)
-    found = {name: cell.cell_contents for name, cell in closed if cell != CellType()}
-    found |= {name: named[name] for name in code.co_names if name in named}
+    found = variables_of(inner)
     last = code.co_varnames[: code.co_argcount][::-1]
     found |= dict(zip(last, (getattr(inner, "__defaults__", None) or ())[::-1], strict=False))
     found |= getattr(inner, "__kwdefaults__", None) or {}

@@ -174,8 +174,8 @@ class Tensor(Wrapped):
             "take it out of its transform. Call an operator or NumPy's functions; write it into np.zeros_like(x, shape=...).")
 
     def __reduce__(self):
-        raise TypeError(f"a {type(self).__name__} belongs to the transform or tape of one process and cannot be pickled or "
-                        "copied. Take its value out first: dispatch.detach(x).")
+        raise TypeError(f"a {type(self).__name__} belongs to the transform or tape of one process and cannot be pickled. "
+                        "Take its value out first: dispatch.detach(x).")
 
 
 cdef Wrapped allocated(type cls, Level level, rank_t rank):
@@ -217,7 +217,8 @@ def wrap(type cls not None, value, like not None, kept=None, bint frozen=False):
         if (<Wrapped>value).rank >= made.rank:
             raise EscapedValueError(
                 f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, "
-                "which stands above it. Make it outside the inner transform, or wrap the value that went into that.")
+                "which stands above it. Make it outside the inner transform, or wrap the value that went into that. What a "
+                "kernel uses goes in as an argument.")
     elif not is_exact(<PyObject *>value):
         no_more(value, None, NULL)
     made.value = freeze(value) if frozen else value

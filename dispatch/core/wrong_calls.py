@@ -435,6 +435,9 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
             return ArgumentError(f"{call} has no parameter '{given}'.{advice}")
         if given in by_position[: len(args)]:
             return ArgumentError(f"{call} was given '{given}' twice, by position and by name. Give it once.")
+    if len(args) > len(by_position) and name in ("gradcheck", "gradgradcheck"):
+        shown = ", ".join("xyzuvw"[: len(args) - 1])
+        return ArgumentError(f"{call} takes the inputs of f in one tuple. Write {name}(f, ({shown})).")
     if len(args) > len(by_position):
         more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
         if by_position == ["f"]:

@@ -26,6 +26,7 @@ from ..core import (
     is_beside_numpy,
     share_memory,
 )
+from ..core.closures import variables_of
 from ..core.others_words import note_words
 from ..core.pytree import items_of, leaves, steps
 from ..core.source import where
@@ -359,6 +360,9 @@ def _about_item(kind: Type, item: Any, name: str) -> str:
         return " Leave it out, or hint the items `np.ndarray | None`."
     if kind == TENSOR and not isinstance(item, np.ndarray):
         return advice_for(item, name, hinted=False)
+    if kind in NUMBERS_AND_TEXT and isinstance(item, Tensor):
+        lost = f"A {type(item).__name__} cannot become a number without losing what it tracks"
+        return f" {lost}: hint the items `np.ndarray | float`, which takes both."
     if kind in NUMBERS_AND_TEXT:
         return f"{number_advice(str(kind), item, name) or f' Give {kind_of_type(kind)}'}."
     return advice(item, name)
@@ -547,7 +551,15 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words, and Cython's
         arguments = zip(definition.schema.arguments, args, strict=False)
         held = [a.name for a, x in arguments if isinstance(x, np.ndarray) and not x.flags.writeable and not a.is_write]
-        if held:
+        registration = definition.table.source(DispatchKey.CPU)
+        around = {} if registration is None else variables_of(registration.rule)
+        own = [name for name, x in around.items() if isinstance(x, np.ndarray) and not x.flags.writeable]
+        if own:
+            error.add_note(
+                f"{own[0]!r}, which the kernel keeps from call to call, is read-only: a call has returned it, and a gradient "
+                f"holds it. Return a copy, {own[0]}.copy()."
+            )
+        elif held:
             error.add_note(
                 f"{' and '.join(map(repr, held))} came read-only, as the values of a gradient do, and nothing says that the "
                 "kernel writes there. Compute on a copy, or declare it in mutates_args."

@@ -96,7 +96,10 @@ AS_STRIDED = (
     "x[np.arange(m)[:, None] * step + np.arange(n)]."
 )
 WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
-VECTORIZE = "np.vectorize makes arrays of its arguments: write dispatch.vectorize(f)(x) in its place."
+VECTORIZE = (
+    "np.vectorize makes arrays of its arguments: write dispatch.vectorize(f)(x) in its place; or, where f decides by its "
+    "argument, dispatch.numpy.vectorize(f)(x), which loops."
+)
 NUMBA = (
     "Numba's functions read the memory of arrays. Make yours an operator, with register_autograd, register_vmap and "
     'register_fake where they are needed: custom_op("mylib::f", f, mutates_args=(), schema="(Tensor x) -> Tensor").'
@@ -190,6 +193,12 @@ def library_advice(otherwise: str) -> str:
     home = IN_NUMPY.get(whole) or IN_NUMPY.get(module)
     if home is not None and hasattr(getattr(np, home.removeprefix("np.")), name):
         return f"{whole} makes arrays of its arguments: write {home}.{name}, which is an operator here."
+    if name and _takes_function(module, name):
+        return (
+            f"{whole} makes arrays of what it is given and of what its function returns. Make an operator that calls it, with "
+            'register_autograd where that is needed:\n    @dispatch.custom_op("mylib::f", mutates_args=())\n'
+            f"    def f(x: np.ndarray) -> np.ndarray:\n        return np.asarray({whole}(...))  # the function written of x"
+        )
     return (
         f"{whole} makes arrays of its arguments. Make it an operator, with register_autograd, register_vmap and register_fake "
         f'where they are needed:\n    @dispatch.custom_op("mylib::{name or "f"}", mutates_args=())\n'
@@ -198,13 +207,22 @@ def library_advice(otherwise: str) -> str:
     )
 
 
-def _others(module: str, name: str) -> str:
-    """A remark on the parameters that a function must be given behind its first."""
+def _asked(module: str, name: str) -> list[str]:
+    """The parameters that a function must be given by position."""
     try:
         parameters = signature(getattr(sys.modules[module], name)).parameters.values()
     except (ValueError, KeyError, AttributeError):  # a ufunc has no signature; a function inside another no module
-        return ""
-    asked = [word.name for word in parameters if word.default is word.empty and word.kind <= word.POSITIONAL_OR_KEYWORD]
+        return []
+    return [word.name for word in parameters if word.default is word.empty and word.kind <= word.POSITIONAL_OR_KEYWORD]
+
+
+def _takes_function(module: str, name: str) -> bool:
+    return _asked(module, name)[:1] in (["f"], ["fn"], ["fun"], ["func"], ["function"], ["residuals"])
+
+
+def _others(module: str, name: str) -> str:
+    """A remark on the parameters that a function must be given behind its first."""
+    asked = _asked(module, name)
     return f"  # and {', '.join(asked[1:])}, as parameters or as they are" if asked[1:] else ""
 
 
@@ -212,6 +230,19 @@ def advice(x: Any, name: str = "x") -> str:
     """The line as a sentence with a space before it; nothing where there is none."""
     line = line_for(x, name)
     return "" if line is None else f" Write {line}."
+
+
+def of_ctypes(fn: Any, short: str) -> str:
+    """What to write for a function of ctypes, which cannot be a kernel; nothing for any other."""
+    from_c: Any = getattr(sys.modules.get("ctypes"), "_CFuncPtr", ())
+    if not isinstance(fn, from_c):
+        return ""
+    word = getattr(fn, "__name__", "f")
+    return (
+        f"{word} is a function of ctypes, which takes numbers and pointers and says nothing of arrays. Write a "
+        f"function around it, which makes the result and gives it pointers: def {short}(x: np.ndarray) -> np.ndarray: "
+        f"out = np.empty_like(x); library.{word}(x.ctypes, out.ctypes, x.size); return out."
+    )
 
 
 def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
@@ -235,6 +266,8 @@ def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
         return f" Write np.asarray({name}){', or hint it `np.ndarray | float`' * hinted}."
     if isinstance(x, str):
         return f" Text is no array{f'; hint the parameter `{name}: str` where it is meant' * hinted}."
+    if isinstance(x, dict) and hinted:
+        return f" Write np.array(list({name}.values())), or hint the parameter `{name}: dict[str, np.ndarray]`."
     if MODULE(cls) in STANDARD and (line := COLLECTED.get(NAME(cls))):
         return f" Write {line.format(x=name)}."
     if isinstance(x, type):
@@ -274,6 +307,8 @@ def number_advice(kind: str, x: Any, name: str) -> str:
     if isinstance(x, Tensor) and type(x).key == DispatchKey.VMAP:
         return ""  # each item has its own
     if hasattr(type(x), "ndim") and hasattr(type(x), "item"):
+        if kind == "str" and x.dtype.kind in "US" and x.size == 1:
+            return f" Write {name}.item()"
         return f" Write {kind}({name}.item())" if (number or kind == "bool") and getattr(x, "size", 0) == 1 else ""
     if kind == "bytes" and isinstance(x, (str, bytearray, memoryview)):
         return f" Write {name}.encode()" if isinstance(x, str) else f" Write bytes({name})"

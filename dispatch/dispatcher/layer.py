@@ -18,6 +18,7 @@ from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you
 from ..schema.schema import Schema
 from ..schema.types import DEVICE, OptionalOf
 from .argument_layout import adapted
+from .conversion_advice import of_ctypes
 from .rule_parameters import check_kernel_parameters
 
 Kernel = Callable[..., Any]
@@ -313,6 +314,8 @@ class Kernels(Layer):
             raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
         if isinstance(rule, type):
             raise DefinitionError(f"{op.name}: a kernel is a function, and the class {rule.__qualname__} was given.")
+        if said := of_ctypes(rule, op.schema.name):
+            raise DefinitionError(f"{op.name}: {said}", operator=op.name)
         if cfunc is None:
             check_kernel_parameters(op, rule)
         kernel = adapted(op, rule) if cfunc is None else self.of_c(op, devices, cfunc, workers)

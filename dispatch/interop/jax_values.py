@@ -180,9 +180,12 @@ def taken_apart(op: OpOverload, args: Sequence[Any]) -> tuple[Call, list[Any]]:
         if not a.type.has_tensor:
             if any(isinstance(y, Array) for y in leaves(x)):
                 raise ArgumentError(
-                    f"{op.name}: argument {a.name!r} is {a.type}, which is known when a program is traced, and was given an "
-                    f"array of JAX. Write {a.name}.item() outside of the trace, or name it in jax.jit(..., "
-                    f"static_argnames={a.name!r}).",
+                    f"{op.name}: argument {a.name!r} is {a.type}, and was given an array of JAX. "
+                    + (
+                        f"Write {a.name}.item() outside of the trace, or name it in jax.jit(..., static_argnames={a.name!r})."
+                        if any(isinstance(y, Tracer) for y in leaves(x))
+                        else f"Write {a.name}.item(), or hint the parameter `{a.name}: np.ndarray`."
+                    ),
                     operator=op.name,
                     argument=a.name,
                 )

@@ -21,7 +21,7 @@ from typing import Any
 from ..core import OpOverload
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, NoRuleError, UnsupportedError
 from ..schema.schema import Argument
 from .derived_operators import batch_of, called, kept_on, pullback_of, pushforward_of, recorded
 from .places import Place
@@ -319,6 +319,13 @@ class Call:
 
     def gradients(self, tensors: Sequence[Any], grads: Sequence[Any], wrt: Sequence[int]) -> list[Any]:
         """The gradients of some tensors, out of those of all results."""
+        try:
+            return self._gradients(tensors, grads, wrt)
+        except NoRuleError as error:
+            error.add_note("Of a tensor of torch the constant is x.detach().")
+            raise
+
+    def _gradients(self, tensors: Sequence[Any], grads: Sequence[Any], wrt: Sequence[int]) -> list[Any]:
         of, pull = self.of.pullback, self.pull
         cotangents = [grads[i] for i in self.floats]
         if pull is None or torch.is_grad_enabled() or torch.compiler.is_compiling() or _transforming():

@@ -157,8 +157,15 @@ def _choose(self: Tensor, choices: Any, out: Any = None, mode: str = "raise") ->
     return FUNCTIONS[np.choose](self, choices, out, mode)
 
 
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Any:
+    """Return `x.copy()`, as `copy.deepcopy` of an array is."""
+    return self.copy()
+
+
 METHODS: dict[str, Any] = {
     **ATTRIBUTES,
+    "__copy__": lambda self: self.copy(),
+    "__deepcopy__": _deepcopy,
     "strides": property(_strides),
     "flags": property(Flags),
     "base": property(_base),

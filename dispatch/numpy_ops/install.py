@@ -53,7 +53,7 @@ FORMS = {  # of a derivative, by their keywords in `register_autograd`
 }
 # What `Tensor` has from the rows, as soon as they are loaded: the names of `protocols.ON_TENSORS`.
 ON_TENSORS = """
-    __array_ufunc__ __array_function__
+    __array_ufunc__ __array_function__ __copy__ __deepcopy__
     __add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ __matmul__ __and__ __or__ __xor__ __lshift__ __rshift__
     __radd__ __rsub__ __rmul__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__ __rlshift__ __rrshift__
     __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __ifloordiv__ __imod__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__

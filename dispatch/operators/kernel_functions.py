@@ -1,7 +1,6 @@
 """Refuses what cannot be a kernel, with the line to write in its place."""
 
 import inspect
-import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..core import OpOverload
 from ..core.source import innermost
+from ..dispatcher.conversion_advice import of_ctypes
 from ..errors import DefinitionError, kind_of
 
 _SUSPENDED = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR  # flags of code that returns no value
@@ -67,13 +67,8 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
             f"{spelled} is a ufunc: NumPy knows its types, and no hints are needed. "
             f'Write from_ufunc({spelled}, "{name}").'
         )
-    from_c: Any = getattr(sys.modules.get("ctypes"), "_CFuncPtr", ())
-    if inferred and isinstance(fn, from_c):
-        return (
-            f"{_word_of(fn)} is a function of ctypes, which takes numbers and pointers and says nothing of arrays. Write a "
-            f"function around it, which makes the result and gives it pointers: def {short}(x: np.ndarray) -> np.ndarray: "
-            f"out = np.empty_like(x); library.{_word_of(fn)}(x.ctypes, out.ctypes, x.size); return out."
-        )
+    if said := of_ctypes(fn, short):
+        return said
     if inferred and type(fn).__module__ == "_cffi_backend":
         return (
             "a function of cffi takes numbers and pointers and says nothing of arrays. Write a function around it, which makes "

@@ -18,6 +18,7 @@ from ..core.wrong_attributes import Fields
 from ..core.wrong_calls import Block, clear, holding
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.call_errors import refused_output
+from ..dispatcher.conversion_advice import of_ctypes
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..dispatcher.rule_parameters import check_kernel_parameters
 from ..errors import DefinitionError, LibraryError, SchemaError, did_you_mean, kind_of, shown
@@ -359,6 +360,8 @@ def check_kernel(name: str, key: DispatchKey, fn: Any) -> None:
         short = name.rpartition("::")[2]
         how = f"lib.impl({short!r}, kernel, 'CPU'), or @library.impl(lib, {short!r}, 'CPU') above the kernel"
         raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given. Write {how}.", operator=name)
+    if said := of_ctypes(fn, name.rpartition("::")[2].partition(".")[0]):
+        raise DefinitionError(f"{name}: {said}", operator=name)
     below = key.is_backend or key in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit)
     if fn is fallthrough_kernel and (below or key in (DispatchKey.VMAP, DispatchKey.FAKE)):
         why = "nothing is below it" if below else "its values are no constants"

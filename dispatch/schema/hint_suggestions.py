@@ -104,6 +104,11 @@ def of_name(name: str, hint: str = "") -> str:
     return ""
 
 
+def _meant(root: object, hint: object) -> str:
+    meant = next((meant for known, meant in _MEANT if root is known), "")
+    return "list[np.ndarray]" if root in (set, frozenset) and np.ndarray in typing.get_args(hint) else meant
+
+
 def nearest(hint: object) -> str:
     """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
     word = getattr(hint, "__name__", type(hint).__name__).rpartition(".")[2]
@@ -118,9 +123,8 @@ def nearest(hint: object) -> str:
         return type(hint).__name__
     code = getattr(hint, "_type_", None)
     root = np.dtype(code).type if code in _CTYPES else typing.get_origin(hint) or hint
-    for known, meant in _MEANT:
-        if root is known:
-            return meant
+    if meant := _meant(root, hint):
+        return meant
     if isinstance(root, TypeVar):
         bound = root.__bound__
         return "np.ndarray" if isinstance(bound, type) and issubclass(bound, np.ndarray) else "typing.Any"

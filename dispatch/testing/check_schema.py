@@ -717,17 +717,18 @@ def _promises(case: Case, findings: Findings, first: Run, written: list[bool], o
 
 
 def _other_ends(arrays: list[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Yield arrays with another last element, and where they differ: the first one, and for floats the largest and the least.
+    """Yield arrays with another last or first element, and where they differ: for floats the largest and the least.
 
-    A result that depends on the largest alone, a share of it say, shows only where that is another.
+    A result that depends on the largest alone, a share of it say, shows only where that is another; a running sum shows only
+    where the first is.
     """
-    for share in (0, 2, -2):
+    for end, share in ((-1, 0), (-1, 2), (-1, -2), (0, 2)):
         changed, places = [x.copy(order="K") for x in arrays], [np.zeros(x.shape, np.bool_) for x in arrays]
         for x, moved in zip(changed, places, strict=True):
             if x.size > 1:
-                last = share * np.abs(x).max() if share and x.dtype.kind in "fc" else x.flat[0]
-                moved.flat[-1] = x.flat[-1] != last
-                x.flat[-1] = last
+                other = share * np.abs(x).max() if share and x.dtype.kind in "fc" else x.flat[-1 - end]
+                moved.flat[end] = x.flat[end] != other
+                x.flat[end] = other
         yield changed, places
 
 

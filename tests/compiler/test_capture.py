@@ -319,7 +319,8 @@ def test_what_has_effects_or_reads_the_world_may_be_named_and_is_refused_where_i
     f = scope["f"]
     compiled = dispatch.compile(f, fullgraph=True)
     assert seen(compiled(X, False)) == seen(X * 2)
-    with pytest.raises(dispatch.errors.TracingError, match="which does more than to return one"):
+    said = "it calls print, which a graph leaves out" if "print" in text else "which does more than to return one"
+    with pytest.raises(dispatch.errors.TracingError, match=said):
         compiled(X, True)
     assert not capsys.readouterr().out
     assert seen(compiled(X + 1, False)) == seen(f(X + 1, False))

@@ -1,6 +1,5 @@
 """The wrapper: one key at one level; it outranks what it wraps, and the two things a layer does with it undo each other."""
 
-import copy
 import gc
 import pickle
 import weakref
@@ -62,7 +61,7 @@ def test_a_wrapper_refuses_a_value_that_outranks_it(order):
         with pytest.raises(EscapedValueError) as caught:
             shadow(value, outer)
     said = f"a Shadow of {outer!r} was asked around a {type(value).__name__} of {value.level!r}, which stands above it."
-    assert str(caught.value) == f"{said} Make it outside the inner transform, or wrap the value that went into that."
+    assert str(caught.value) == f"{said} Make it outside the inner transform, or wrap the value that went into that. What a kernel uses goes in as an argument."
 
 
 def test_a_closed_level_is_named_where_its_values_are_used():
@@ -235,10 +234,9 @@ def test_an_array_is_not_made_of_a_wrapper():
         np.asarray(shadow(A, ground()))
 
 
-@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_wrapper_is_not_pickled_or_copied(copied):
+def test_a_wrapper_is_not_pickled():
     with pytest.raises(TypeError, match=r"a Shadow belongs to the transform or tape of one process.*dispatch\.detach"):
-        copied(shadow(A, ground()))
+        pickle.dumps(shadow(A, ground()))
 
 
 def test_no_attribute_can_be_put_on_a_wrapper_and_its_fields_are_its_own():

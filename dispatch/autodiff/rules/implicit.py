@@ -24,7 +24,7 @@ import numpy as np
 from ...core import DispatchKey, Level, OpOverload, Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped
-from ...dispatcher.rule_parameters import by_position, check_parameters
+from ...dispatcher.rule_parameters import by_position, check_parameters, parameter_names
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
 from ...layers.autograd.derivative_sources import Form
@@ -73,6 +73,13 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     check_function(op, "the residual of implicit=", residual)
     if solve is not None:
         check_function(op, "the solve of implicit=", solve)
+    names = parameter_names(residual) or ()
+    if names[:1] and names[0] in op.arguments.names:
+        raise DefinitionError(
+            f"{op.name}: the residual of implicit= takes ({', '.join(names)}), and is called with the output first, then the "
+            f"arguments: lambda y, {', '.join(op.arguments.names)}: ... .",
+            operator=op.name,
+        )
     check_parameters(op, residual, leading=1, what="residual")
     function = by_position(op, residual, leading=1)
 

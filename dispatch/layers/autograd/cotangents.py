@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dispatcher.conversion_advice import advice_for
 from ...errors import GradientError, kind_of
 from ...operators.prims import add
 from ..derivatives import fitted as of_layout
@@ -22,6 +23,12 @@ def added(grad: Any, other: Any) -> Any:
 def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
     """Return a gradient summed and cast to the shape and dtype of its input, if broadcasting explains the difference."""
     of = getattr(grad, "dtype", None)
+    if of is not None and not isinstance(of, np.dtype):
+        advice = advice_for(grad, "g", hinted=False)
+        raise GradientError(
+            f"{node.op.name}: its backward gave {kind_of(grad)} for {input_of(node, edges, target)}.{advice}",
+            operator=node.op.name,
+        )
     if of is not None and of.kind not in NUMBERS and hasattr(type(node), "save_for_backward"):
         raise GradientError(
             f"{node.op.name}: its backward gave an array of dtype {of} for {input_of(node, edges, target)}. A gradient is of "
@@ -79,4 +86,5 @@ def complex_beginning() -> GradientError:
 def none_kept() -> None:
     """Warn that the gradient of a value was read that keeps none, as torch does."""
     said = "x.grad was read of the result of an operator, which keeps none, so it is None."
-    warnings.warn(f"{said} Write x.retain_grad() before the backward.", RuntimeWarning, stacklevel=2)
+    write = "Write x.retain_grad() before the backward; of a parameter that is updated, `with no_grad(): w -= rate * w.grad`."
+    warnings.warn(f"{said} {write}", RuntimeWarning, stacklevel=2)

@@ -6,6 +6,7 @@ from typing_extensions import disjoint_base
 
 from ...core import Level, Tensor
 from .backward_graph import Edge, Leaf, Node
+from .grad_mode import TRANSFORMS as TRANSFORMS
 
 _F = TypeVar("_F", bound=Callable[..., None])
 

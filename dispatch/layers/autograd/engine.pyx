@@ -29,7 +29,7 @@ from ...operators.prims import add as _add
 from .anomaly import checked
 from .cotangents import added, complex_beginning, fitted, none_kept
 from .grad_mode import AUTOGRAD as _AUTOGRAD
-from .grad_mode import GROUND_ONLY, quiet_with
+from .grad_mode import GROUND_ONLY, TRANSFORMS, quiet_with
 from .backward_graph import released
 
 cnp.import_array()
@@ -103,7 +103,7 @@ def walking(method not None):
     """`backward` as a method in C, so that the usual call, of a number or with an array laid out as it is, enters no frame."""
     def backward(self, *args, **keywords):
         cdef bint usual = isinstance(self, Wrapped) and len(args) < 2 and not keywords
-        if not (usual and walk_from(<Wrapped>self, args[0] if args else None)):
+        if not (usual and self.level.name not in TRANSFORMS and walk_from(<Wrapped>self, args[0] if args else None)):
             method(self, *args, **keywords)
     return wraps(method)(backward)
 

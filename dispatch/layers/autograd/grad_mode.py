@@ -36,6 +36,8 @@ class Quiet:
 
 
 RECORDING = Quiet()
+# The transforms that take the gradient of what a function returns, by the names of their levels.
+TRANSFORMS = frozenset({"grad", "vjp"})
 GROUND_ONLY = Quiet(levels=frozenset({0}), pulling=True)  # the commonest: a backward on level 0
 
 

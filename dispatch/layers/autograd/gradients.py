@@ -206,7 +206,7 @@ def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor],
     if len(given) != len(found):
         outputs = how_many(len(found), "output")
         raise GradientError(f"{who} was given {outputs}, and gradients for {len(given)}. Give each its own.")
-    return found, [seed_of(y, g) for y, g in zip(found, given, strict=True)]
+    return found, [seed_of(y, g, who) for y, g in zip(found, given, strict=True)]
 
 
 def _given(gradients: Any, single: bool) -> list[Any]:

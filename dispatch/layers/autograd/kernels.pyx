@@ -26,7 +26,7 @@ from .record cimport dispatch_made, fill, layout_of, record, record_several, wra
 from ...core.array_memory import constant, inexact_layout, writable
 from ...core.lazy import LazyFunction
 from ...core.pytree import mapped
-from ...schema.types import RESIDUAL
+from ...schema.types import ANY, RESIDUAL
 from ..opaque_rules import marks
 from ..opaque_rules import stand_ins as _stand_ins
 from .grad_mode import outside_rules
@@ -230,7 +230,7 @@ def user_kernel(op not None, rule not None, whole not None):
     cdef Py_ssize_t returns = len(op.schema.returns), number = op.arguments.count
     cdef bint single = returns == 1 and not op.schema.returns[0].type.parts
     cdef list others = [i for i, a in enumerate(arguments) if not a.type.has_tensor]
-    cdef bint lists = any([a.type.parts and a.type.has_tensor for a in arguments])
+    cdef bint lists = any([a.type is ANY or (a.type.parts and a.type.has_tensor) for a in arguments])
     cdef bint keyed = lists and any([is_keyed(a.type) for a in arguments])
 
     def pull(Context node not None, grad, bint create_graph):

@@ -181,7 +181,9 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         apart = KEYWORDS_APART in names
         check_count(op, setup_context, 3 + apart, "setup_context", lambda: CALLED[apart])
         if names != SETUP and (set(names) == set(SETUP) or names[1:2] == op.arguments.names[:1]):
-            raise DefinitionError(f"{op.name}: setup_context takes ({', '.join(names)}). {CALLED[apart]}", operator=op.name)
+            own = f" Its second is a tuple of all arguments: {op.arguments.names[0]}, *_ = inputs."
+            said = f"{op.name}: setup_context takes ({', '.join(names)}). {CALLED[apart]}"
+            raise DefinitionError(said + own * (set(names) != set(SETUP)), operator=op.name)
 
 
 def _backward_is_called(outputs: int, *, writes: bool) -> str:
@@ -195,6 +197,12 @@ def _ruleless(op: OpOverload) -> Rule:
     def backward(ctx: Context, *grads: Any) -> Any:
         before = "It was defined again, and its rules went with the definition before. "
         again = before if "autograd" in vars(op).get(RULES_BEFORE, ()) else ""
+        if gives_numbers(op):
+            raise NoRuleError(
+                f"a gradient was asked of {op.name}, which returns {op.schema.returns[0].type}, a plain number. Hint "
+                "-> np.ndarray and return np.asarray(result), and register_autograd.",
+                operator=op.name,
+            )
         raise NoRuleError(
             f"a gradient was asked of {op.name}, which has no derivative. {again}"
             + missing(

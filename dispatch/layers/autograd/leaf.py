@@ -107,6 +107,10 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             )
     if not check_flag(requires_grad, "requires_grad"):
         return value
+    if isinstance(value, TrackedTensor) and value.level.number > _level().number:
+        raise GradientError(
+            f"tensor(x, requires_grad=True) was asked of a value of {value.level.name}, which is tracked already. Use x itself."
+        )
     if isinstance(value, TrackedTensor) and value.level is ground():
         raise GradientError(
             "tensor(x, requires_grad=True) was asked of a value that is tracked already. Use x itself, or "

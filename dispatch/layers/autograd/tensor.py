@@ -18,6 +18,7 @@ from ...core import (
     note_request,
 )
 from ...core.array_memory import has_layout, set_rewritable
+from ...core.lazy import LazyFunction
 from ...core.pytree import leaves, paths
 from ...core.wrong_calls import clear, refusing, unfit
 from ...dispatcher.conversion_advice import library_advice, wanted_array, wanted_number
@@ -25,7 +26,7 @@ from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
 from .backward_graph import Leaf, Node, Output
 from .engine import add_to_leaf, add_to_leaves, grad_of, one_of, set_grad, walking
-from .grad_mode import in_recorded_rule, quiet_now
+from .grad_mode import TRANSFORMS, in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 
@@ -92,6 +93,12 @@ class TrackedTensor(Tensor):
 
     grad = property(grad_of, set_grad, doc="The sum of the gradients that backwards gave this value; see the class.")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return a copy: of a leaf of the tape another leaf, as torch does, of any other value one that keeps its gradient."""
+        if isinstance(self.kept, Leaf) and self.level.name not in TRANSFORMS:
+            return new_leaf(self.value.copy(), self.level)
+        return self.copy()
+
     @walking
     @refusing
     def backward(
@@ -137,6 +144,11 @@ class TrackedTensor(Tensor):
             retain_graph = None if retain_graph is None else check_flag(retain_graph, "retain_graph")
             create_graph = check_flag(create_graph, "create_graph")
         seed = seed_of(self, gradient)
+        if self.level.name in TRANSFORMS:
+            raise GradientError(
+                f"backward was asked of a value of {self.level.name}, which takes the gradient of what the function returns. "
+                "Leave backward() out."
+            )
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
             add_at(inputs, (self.kept,), (seed,), self.level, keep, create_graph)
@@ -397,15 +409,19 @@ def _is_complex(gradient: Any) -> bool:
         return False
 
 
-def seed_of(x: TrackedTensor, gradient: Any) -> Any:
+new_leaf = LazyFunction(__package__, ".leaf", "track")
+GIVEN_AS = {"backward": "gradient", "autograd.grad": "grad_outputs", "autograd.backward": "grad_tensors"}
+
+
+def seed_of(x: TrackedTensor, gradient: Any, who: str = "backward") -> Any:
     """Return the gradient that a backward begins with."""
     if type(gradient) is np.ndarray and has_layout(gradient, x.kept.layout):
         return gradient  # the usual one, spared a microsecond
     if gradient is None:
         if x.shape:
             raise GradientError(
-                f"backward begins at a value of shape {x.shape}, and only a 0-d value has an obvious gradient to begin with. "
-                "Sum it first, or pass gradient= of its shape."
+                f"{who} begins at a value of shape {x.shape}, and only a 0-d value has an obvious gradient to begin with. "
+                f"Sum it first, or pass {GIVEN_AS[who]}= of its shape."
             )
         return one(x)
     if not (isinstance(gradient, Tensor) or is_of_registered_class(gradient)):

@@ -11,7 +11,7 @@ from ...core.others_words import note_words
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import GradientError, did_you_mean, how_many, kind_of
-from ...schema.types import ListOf, OptionalOf, Type
+from ...schema.types import ANY, ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
 from ..opaque_rules import Opacity
 from .backward_graph import Node
@@ -146,6 +146,15 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
         grads = (*grads, *[None] * _left_out(op, node, len(grads)))
     found: list[Any] = []
     for i, (name, edge, grad) in enumerate(zip(names, node.inputs, grads, strict=True)):
+        held = [e for e in leaves(edge) if e is not None] if grad is None and op.schema.arguments[i].type is ANY else ()
+        if held:
+            each = "it" if type(edge) is not list else "each, in a container like it, None for those without"
+            raise GradientError(
+                f"{op.name}: argument {name!r} is Any and holds {how_many(len(held), 'tracked array')}, and its backward "
+                f"returned None for it. Return a gradient for {each}; or hint the parameter, dict[str, np.ndarray] say.",
+                operator=op.name,
+                argument=name,
+            )
         if type(edge) is list:
             _add_parts(op, name, edge, grad, skeletons[i] if skeletons else edge, found)
             continue

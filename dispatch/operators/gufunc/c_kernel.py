@@ -111,7 +111,7 @@ class CKernel:
             raise DefinitionError(
                 f"{self.op.name}: a function in C is for arrays of given dtypes, and the hints do not say which. Write "
                 f"cfunc={{{self._example()!r}: function}}, in NumPy's letters of each argument and each output, or hints "
-                "such as NDArray[np.float64].",
+                "such as NDArray[np.float64]. A function of numbers, double f(double), is called in a kernel of Python.",
                 operator=self.op.name,
             )
         letters = [np.dtype(kind).char for kind in kinds]

@@ -10,6 +10,7 @@ More than 350 lines, a third of them messages: they stand beside the rules whose
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from inspect import Parameter
 from math import prod
 from typing import Any
@@ -45,7 +46,7 @@ def equip(op: OpOverload, fn: Kernel, text: str, *, broadcasts: bool, workers: i
     find_layer("fake").attach(op, calls.fake_rule)
     find_layer("vmap").attach(op, calls.batching_rule)
     kernel = adapted(op, fn)
-    return kernel if broadcasts else calls.looped(kernel, workers)
+    return calls.held(kernel) if broadcasts else calls.looped(kernel, workers)
 
 
 def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: int) -> None:
@@ -124,6 +125,33 @@ class Calls:
         return found
 
     # -- the kernel --------------------------------------------------------------------------------------------------------
+
+    def held(self, kernel: Kernel) -> Kernel:
+        """A kernel of all items that is held to give them all: one of a single item gives too few axes, and no error."""
+        cores = [(i, len(core)) for i, core in zip(self.places, self.signature.inputs, strict=True)]
+        outputs = [len(core) for core in self.signature.outputs]
+        if self.signature.optional or self.places[-1] >= self.positional:
+            return kernel
+
+        @wraps(kernel)
+        def holding(*args: Any, **keywords: Any) -> Any:
+            out = kernel(*args, **keywords)
+            loop = max([args[i].ndim - n for i, n in cores])
+            for x, n in zip(out if type(out) is tuple else (out,), outputs, strict=False):
+                if getattr(x, "ndim", loop + n) != loop + n:
+                    raise self._too_few(args, x, loop + n)
+            return out
+
+        return holding
+
+    def _too_few(self, args: tuple[Any, ...], x: Any, ndim: int) -> OutputError:
+        loop = self.bind(args).loop
+        return OutputError(
+            f"{self.op.name}: the kernel returned an array of shape {x.shape}, and by the signature {self.signature} over a "
+            f"loop of shape {loop} it has {how_many(ndim, 'axis')}. With broadcasts=True a kernel gets all items at once: "
+            "compute over the last axes, axis=-1 say; or leave broadcasts= out, for one that gets a single item.",
+            operator=self.op.name,
+        )
 
     def looped(self, kernel: Kernel, workers: int) -> Kernel:
         """A kernel of one item as the kernel of all."""

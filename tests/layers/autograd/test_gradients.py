@@ -253,7 +253,7 @@ def test_gradients_that_do_not_fit():
     assert said(lambda: autograd.grad([x, x], x, [A]), GradientError) == (
         "autograd.grad was given 2 outputs, and gradients for 1. Give each its own."
     )
-    assert said(lambda: autograd.grad(x, x), GradientError).startswith("backward begins at a value of shape (3,)")
+    assert said(lambda: autograd.grad(x, x), GradientError).startswith("autograd.grad begins at a value of shape (3,)")
     assert said(lambda: autograd.grad(x, x, np.ones(2)), GradientError).startswith("the gradient has shape (2,)")
 
 

@@ -47,7 +47,7 @@ def test_what_a_leaf_is_and_what_a_result_is():
     y = np.sin(x)
     assert (x.is_leaf, x.requires_grad, x.grad_fn, x.grad) == (True, True, None, None)
     assert (y.is_leaf, y.requires_grad) == (False, True)
-    with pytest.warns(RuntimeWarning, match=r"result of an operator, which keeps none.* Write x\.retain_grad\(\) before the backward\.$"):
+    with pytest.warns(RuntimeWarning, match=r"result of an operator, which keeps none.* Write x\.retain_grad\(\) before the backward; of a parameter that is"):
         assert y.grad is None
     assert (y.grad_fn.name(), repr(y.grad_fn)) == ("sinBackward", "<sinBackward>")
     assert repr(x) == "tensor(array([0.5, 1. , 2. ]), requires_grad=True)"
@@ -75,11 +75,16 @@ def test_a_leaf_of_a_value_that_is_tracked_already():
     assert np.array_equal(leaf(dispatch.detach(x)).value, A)
 
 
-@pytest.mark.parametrize("transform", [vmap, lambda f: grad(lambda x: np.sum(f(x)))], ids=["vmap", "grad"])
-def test_a_leaf_around_an_inner_value_is_refused(transform):
-    said_of_it = said(lambda: transform(leaf)(np.ones((2, 3))), EscapedValueError)
+def test_a_leaf_of_a_value_of_grad_is_refused():
+    assert said(lambda: grad(lambda x: np.sum(leaf(x)))(A)).endswith(
+        " which is tracked already. Use x itself."
+    )
+
+
+def test_a_leaf_around_an_inner_value_is_refused():
+    said_of_it = said(lambda: vmap(leaf)(np.ones((2, 3))), EscapedValueError)
     assert "a TrackedTensor of ground level (level 0) was asked around a " in said_of_it
-    assert said_of_it.endswith("Make it outside the inner transform, or wrap the value that went into that.")
+    assert said_of_it.endswith("Make it outside the inner transform, or wrap the value that went into that. What a kernel uses goes in as an argument.")
 
 
 # -- reading them ----------------------------------------------------------------------------------------------------------
@@ -125,12 +130,29 @@ def test_an_array_of_one_is_refused(read):
     )
 
 
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_one_is_not_copied_or_pickled(make):
-    assert said(lambda: make(leaf()), TypeError) == (
-        "a TrackedTensor belongs to the transform or tape of one process and cannot be pickled or copied. "
+def test_one_is_not_pickled():
+    assert said(lambda: pickle.dumps(leaf()), TypeError) == (
+        "a TrackedTensor belongs to the transform or tape of one process and cannot be pickled. "
         "Take its value out first: dispatch.detach(x)."
     )
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy])
+def test_a_copy_keeps_the_gradient(make):
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(make(x) ** 2))(A), 2 * A)
+    x = leaf()
+    np.sum(make(x * 1.0) ** 2).backward()
+    assert np.array_equal(x.grad, 2 * A)
+
+
+def test_a_deep_copy_of_a_leaf_is_another_leaf():
+    x = leaf()
+    (y,) = copy.deepcopy([x])
+    np.sum(y**2).backward()
+    assert x.grad is None
+    assert np.array_equal(y.grad, 2 * A)
+    np.sum(x).backward()
+    assert np.array_equal(y.grad, 2 * A)
 
 
 def test_length_iteration_and_hash():
