@@ -130,7 +130,9 @@ def _not_taken(options: argparse.Namespace, word: str) -> str:
     if word.startswith("-"):
         option = word.partition("=")[0]
         known = re.findall("--[a-z-]+", options.usage())
-        near = f" Write it behind the command: {who} ... {option}." if option in known else did_you_mean(option, known)
+        if command and option in known:
+            return f"{option} stands before the command. Write {who} ... {option}."
+        near = did_you_mean(option, known)
         return f"{f'{command} has' if command else 'there is'} no option {option!r}.{near} {who} --help lists them."
     takes = {"tour": "nothing", "explain": "one name"}.get(command or "", "one module")
     return f"{command} takes {takes}, and {word!r} was given beside it."

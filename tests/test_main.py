@@ -209,6 +209,8 @@ def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
     (["check", "json", "--timeout", "0"], 2, "npdispatch: --timeout is how many seconds a call may take, above 0, and was 0."),
     (["check", "json", "--timeout", "nan"], 2, "npdispatch: --timeout is how many seconds a call may take, above 0, and was nan."),
     (["check", "json", "--jsn"], 2, "npdispatch: check has no option '--jsn'. Did you mean '--json'? npdispatch check --help lists them.\n"),
+    (["--json", "check", "json"], 2,
+     "npdispatch: --json stands before the command. Write npdispatch check ... --json.\n"),
     (["tour", "--fast"], 2, "npdispatch: tour has no option '--fast'. npdispatch tour --help lists them.\n"),
     (["--verson"], 2, "npdispatch: there is no option '--verson'. Did you mean '--version'? npdispatch --help lists them.\n"),
     (["list", "json", "re"], 2, "npdispatch: list takes one module, and 're' was given beside it.\n"),
