@@ -3,29 +3,26 @@
 A definition is atomic: name, schema, function, mutated arguments and tags are all checked before the operator gets its name.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import signature
-from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
 from ..core import OpOverload, Residual
 from ..core.lazy import LazyFunction
-from ..core.source import caller, levels_out, where
+from ..core.source import caller
 from ..core.wrong_calls import clear
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
-from ..errors import DefinitionError, DispatchError, RedefinitionWarning, check_flag
+from ..errors import DefinitionError, DispatchError, check_flag
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import split_name
 from .functional_variant import add_with_form
 from .kernel_functions import check_kernel, refuse_bare, refuse_unnamed, refuse_unsaid
-from .namespaces import known
 from .registry import build
 
 Function = Callable[..., Any]
@@ -248,21 +245,7 @@ def _define(
         op.register_at(key, kernel)
     if items is None and (rule := derived_rule(op, fn)) is not None:
         op.register(find_layer("fake"), rule)
-    _warn_of_another(name, fn)
     return add_with_form(op, functional, module, place)
-
-
-def _warn_of_another(name: str, fn: Function) -> None:
-    """Warn where a name was given to a function that is called otherwise: one that is run again has its own name again."""
-    before = vars(op).get("__wrapped__") if (op := known(name)) is not None else None
-    names = [f.__name__ for f in (before, fn) if type(f) is FunctionType and f.__name__.isidentifier() and f.__name__ != "_"]
-    if len(set(names)) == 2:
-        warnings.warn(
-            f"{name} was made of {names[0]}, {where(before)}, and is made of {names[1]} now, {where(fn)}: whoever calls the "
-            "first one calls the new one from here on. Give each a name of its own.",
-            RedefinitionWarning,
-            stacklevel=levels_out(),
-        )
 
 
 def _check_mutated(schema: Schema, mutates_args: str | Iterable[str]) -> None:
