@@ -7,6 +7,7 @@ import numpy as np
 
 from .source import innermost
 
+EMPTY = CellType()  # of a variable that is not bound yet
 MOST_BYTES = 1 << 16  # of an array that is copied to see whether it changes
 
 
@@ -19,14 +20,22 @@ def variables_of(f: Any) -> dict[str, Any]:
     >>> variables_of(lambda x: outside + x)["outside"]
     [1]
     """
-    inner: Any = innermost(f)
-    code = getattr(inner, "__code__", None)
+    return named_by(innermost(f))
+
+
+def named_by(inner: Any) -> dict[str, Any]:
+    """The same of a function that is innermost. There are no comprehensions: `vmap` asks, and each is a frame."""
+    code, found = getattr(inner, "__code__", None), {}
     if code is None:
         return {}
-    closed = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)
-    named = getattr(inner, "__globals__", {})
-    found = {name: named[name] for name in code.co_names if name in named}
-    return found | {name: cell.cell_contents for name, cell in closed if cell != CellType()}
+    known = getattr(inner, "__globals__", {})
+    for name in code.co_names:
+        if name in known:
+            found[name] = known[name]
+    for name, cell in zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False):
+        if cell != EMPTY:
+            found[name] = cell.cell_contents
+    return found
 
 
 def contents_of(f: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .closures import variables_of
+from .closures import named_by
 from .pytree import leaves
 from .source import innermost
 
@@ -31,19 +31,26 @@ def generators_of(f: Any) -> dict[str, Any]:
     {'rng': Generator(PCG64)...}
     """
     inner: Any = innermost(f)
-    code = getattr(inner, "__code__", None)
-    if of_module() is None or code is None:
+    code, random = getattr(inner, "__code__", None), sys.modules.get("numpy.random")
+    if random is None or code is None:
         return {}
-    found = variables_of(inner)
+    found = named_by(inner)
     last = code.co_varnames[: code.co_argcount][::-1]
     found |= dict(zip(last, (getattr(inner, "__defaults__", None) or ())[::-1], strict=False))
     found |= getattr(inner, "__kwdefaults__", None) or {}
     while isinstance(f, partial):
         found |= {f"argument {i}": x for i, x in enumerate(f.args)} | f.keywords
         f = f.func
-    found |= {f"self.{name}": x for name, x in getattr(getattr(f, "__self__", f), "__dict__", {}).items()}
-    found = {name: x for name, x in found.items() if is_generator(x)}
-    return found | ({"numpy.random": of_module()} if "random" in code.co_names else {})
+    for name, x in getattr(getattr(f, "__self__", f), "__dict__", {}).items():
+        found[f"self.{name}"] = x
+    kinds: Any = (random.Generator, random.RandomState)
+    generators = {}
+    for name, x in found.items():  # no comprehension: it is a frame, and `vmap` asks
+        if isinstance(x, kinds):
+            generators[name] = x  # noqa: PERF403
+    if "random" in code.co_names:
+        generators["numpy.random"] = of_module()
+    return generators
 
 
 def of_module() -> Any:
