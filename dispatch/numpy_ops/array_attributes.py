@@ -46,7 +46,7 @@ def said_of(cls: Any, name: str) -> str:
 def _no_attribute(self: Tensor, name: str) -> AttributeError:
     """What to raise for an attribute that was not found."""
     kind: Any = type(self)  # which mypy takes for one without a hash
-    return AttributeError(said_of(kind, name), name=name, obj=self)
+    return AttributeError(said_of(kind, name), name=name, obj=None)  # of an object Python would add a guess of its own
 
 
 ATTRIBUTES: dict[str, Any] = {"_no_attribute": _no_attribute, "_elsewhere": ELSEWHERE}

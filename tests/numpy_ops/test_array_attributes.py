@@ -3,6 +3,8 @@
 The oracle of a line is NumPy: what is told can be written, and gives what NumPy gives.
 """
 
+import traceback
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,9 @@ def test_what_a_property_raises_is_raised_as_it_is_and_the_property_runs_once():
     with Level("test") as level, pytest.raises(AttributeError, match=r"^what the property says$"):
         _ = wrap(Odd, A, level).odd
     assert len(runs) == 1
+
+
+def test_python_adds_no_guess_of_its_own_to_the_line_to_write():
+    with pytest.raises(AttributeError) as caught:
+        dispatch.tensor(np.ones(2), requires_grad=True).numpy()
+    assert "".join(traceback.format_exception_only(caught.value)).endswith("Write dispatch.detach(x), which is an array.\n")

@@ -35,6 +35,7 @@ _PYTHON_API = 4  # ctypes: a function that is called with the interpreter's lock
 
 # What `op.cfunc` is. Numba makes a void * of `array.ctypes`, and has no other way to one: the data is a number.
 Loop = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+OF_NUMBERS = "A function of numbers, double f(double), is called in a kernel in Python, or by a loop in C: docs/c_kernels.md."
 
 
 class CFunction(NamedTuple):
@@ -91,8 +92,7 @@ def _of_ctypes(f: Any, operator: str) -> int:
     if f.argtypes is None:
         raise DefinitionError(
             f"{operator}: ctypes does not know which arguments the function takes. Of the loop of a gufunc, {SIGNATURE}, say "
-            "it: f.restype = None; f.argtypes = [ctypes.c_void_p] * 4. A function of numbers, double f(double), is called in a "
-            "kernel in Python, or by a loop in C: docs/c_kernels.md.",
+            "it: f.restype = None; f.argtypes = [ctypes.c_void_p] * 4. " + OF_NUMBERS,
             operator=operator,
         )
     if type(f)._flags_ & _PYTHON_API:
@@ -169,7 +169,7 @@ def _check(result: str, parameters: list[str], operator: str) -> None:
     raise DefinitionError(
         f"{operator}: cfunc= is {given}, and the loop of a gufunc is {SIGNATURE}: the first item of each array, the number "
         "of items and the sizes of the dimensions, the steps from item to item and inside of one, and what was registered "
-        "with it.",
+        f"with it. {OF_NUMBERS}",
         operator=operator,
     )
 

@@ -16,7 +16,7 @@ from ...dispatcher.argument_layout import adapted
 from ...errors import ArgumentError, DefinitionError, NewSizeError, OutputError, how_many, kind_of
 from ...schema.types import TENSOR, WORDS
 from ..prims import strides_of_copy
-from .c_functions import CFunction, Loop, c_function, refuse_python
+from .c_functions import OF_NUMBERS, CFunction, Loop, c_function, refuse_python
 from .c_gufunc import gufunc
 from .rules import Calls
 from .signature import Binding, Signature
@@ -111,7 +111,7 @@ class CKernel:
             raise DefinitionError(
                 f"{self.op.name}: a function in C is for arrays of given dtypes, and the hints do not say which. Write "
                 f"cfunc={{{self._example()!r}: function}}, in NumPy's letters of each argument and each output, or hints "
-                "such as NDArray[np.float64]. A function of numbers, double f(double), is called in a kernel of Python.",
+                f"such as NDArray[np.float64]. {OF_NUMBERS}",
                 operator=self.op.name,
             )
         letters = [np.dtype(kind).char for kind in kinds]

@@ -132,7 +132,8 @@ def test_signatures_that_are_not(signature):
         c_function(capsule(signature), NAME)
     assert str(caught.value) == (
         f"{NAME}: cfunc= is {signature}, and the loop of a gufunc is {SIGNATURE}: the first item of each array, the number of items "
-        "and the sizes of the dimensions, the steps from item to item and inside of one, and what was registered with it."
+        "and the sizes of the dimensions, the steps from item to item and inside of one, and what was registered with it. "
+        "A function of numbers, double f(double), is called in a kernel in Python, or by a loop in C: docs/c_kernels.md."
     )
 
 

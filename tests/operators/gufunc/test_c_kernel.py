@@ -203,7 +203,7 @@ def test_hints_that_name_every_dtype_need_no_dict():
     assert str(caught.value) == (
         "cfunctests::unhinted: a function in C is for arrays of given dtypes, and the hints do not say which. Write "
         "cfunc={'dd->d': function}, in NumPy's letters of each argument and each output, or hints such as NDArray[np.float64]. "
-        "A function of numbers, double f(double), is called in a kernel of Python."
+        "A function of numbers, double f(double), is called in a kernel in Python, or by a loop in C: docs/c_kernels.md."
     )
 
 
