@@ -56,7 +56,7 @@ def generators_of(f: Any) -> dict[str, Any]:
 def of_module() -> Any:
     """Return the generator that the functions of `numpy.random` draw from; None where nothing has imported that."""
     random: Any = sys.modules.get("numpy.random")
-    return None if random is None else random.mtrand._rand  # noqa: SLF001
+    return None if random is None else random.mtrand._rand  # noqa: SLF001  it has no public name
 
 
 def given_generators(args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
