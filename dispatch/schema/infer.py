@@ -343,8 +343,15 @@ def _differ(schema: Schema, fn: Callable[..., Any], parameters: list[_Parameter]
         words.append(stars + parameter.name + ("" if parameter.default is _EMPTY else "=..."))
     if parameters and parameters[-1].kind == _ONLY_POSITION:
         words.append("/")
+    names = [argument.name for argument in schema.arguments]
+    more = parameters[len(names) :]
+    remedy = "Make them the same."
+    alike = [p.name for p in parameters[: len(names)] if p.kind == _EITHER] == names
+    if more and alike and all(p.default is not _EMPTY for p in more):
+        taken, called = ", ".join(names), getattr(fn, "__name__", "f")  # a library's function, say, with options
+        remedy = f"Make them the same; or give a function of these alone, lambda {taken}: {called}({taken})."
     raise DefinitionError(
         f"{schema.full_name}: {difference}.\n  schema:   {schema.signature}\n"
-        f"  function: ({', '.join(words)}), {where(fn)}. Make them the same.",
+        f"  function: ({', '.join(words)}), {where(fn)}. {remedy}",
         operator=schema.qualname,
     )

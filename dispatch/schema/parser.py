@@ -266,6 +266,8 @@ class Reader:
             key = self.literal()
             if not isinstance(key, (str, int)):
                 self.fail("the keys of a dictionary are str or int.")
+            if not found and (self.peek(",") or self.peek("}")):  # C and C++ write a list so
+                self.fail("a list is written in brackets: [1, 2]. Braces are a dictionary, {'key': 1}.")
             self.expect(":")
             found[key] = self.literal(whose)
         return found

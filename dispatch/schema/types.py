@@ -33,6 +33,11 @@ _INSTEAD = {
     "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
     "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)", "void": "-> () for no result",
 }  # fmt: skip
+_OF_DTYPES = {
+    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intp"), "int"),
+    **dict.fromkeys(("float16", "float32", "float64", "longdouble"), "float"),
+    **dict.fromkeys(("complex64", "complex128"), "complex"), "bool_": "bool",
+}  # fmt: skip
 _NO_MEANING = frozenset((
     "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Stream", "Dimname", "Capsule", "Future",
     "Await", "RRef", "AnyClassType", "AnyEnumType",
@@ -43,6 +48,8 @@ def unknown_type(word: str) -> str:
     """Return the message for an unknown type."""
     if word in _INSTEAD:
         return f"there is no type '{word}'. Write {_INSTEAD[word]}."
+    if word in _OF_DTYPES:
+        return f"'{word}' is a dtype. A number is {_OF_DTYPES[word]}; an array is Tensor, whatever its dtype."
     if word in _NO_MEANING:
         return f"the type '{word}' has no meaning for arrays. For a Python object write its class, module.Class, or Any."
     known = (*BASES, *CLASSES)

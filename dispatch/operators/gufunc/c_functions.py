@@ -76,9 +76,11 @@ def _read(x: Any, operator: str) -> CFunction:
 
 
 def refuse_python(x: Any, operator: str) -> None:
-    """Refuse what is no function in C at first sight: one in Python, the path of a library, an address."""
+    """Refuse what is no function in C at first sight: one in Python, a library or its path, an address."""
     if isinstance(x, (str, bytes, os.PathLike)):
         advice = "A library is loaded, and its function given: ctypes.CDLL(path).name."
+    elif isinstance(x, (ctypes.CDLL, types.ModuleType)):
+        advice = "Give one of its functions: lib.name."
     elif isinstance(x, int):
         advice = "An address does not say what is there: give ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)."
     elif isinstance(x, (types.FunctionType, types.BuiltinFunctionType, np.ufunc)):

@@ -212,6 +212,9 @@ def test_what_is_no_function_in_c():
     assert refusal(4096) == (
         f"{words}an int was given. An address does not say what is there: give ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)."
     )
+    one = " was given. Give one of its functions: lib.name."
+    assert refusal(ctypes.CDLL(None)) == f"{words}a CDLL{one}"
+    assert refusal(np.linalg) == f"{words}a module{one}"
     python = " was given. A function in Python is registered as it is: register_kernel('cpu', fn)."
     assert refusal(np.sin) == f"{words}a ufunc{python}"
     assert refusal(len) == f"{words}a builtin_function_or_method{python}"
