@@ -297,10 +297,12 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
         hint = hint or "Compute the shape from the arguments' shapes, e.g. np.empty(x.shape, x.dtype)."
         _differ(case, findings, name, "shape", f"has shape {fake.shape}", str(real.shape), hint)
     elif fake.dtype != real.dtype and case.what.endswith(NARROW) and real.dtype.itemsize > fake.dtype.itemsize:
+        promoted = len({x.dtype for x in case.arrays}) > 1 and real.dtype == np.result_type(*[x.dtype for x in case.arrays])
+        together = f"Write np.result_type({', '.join(case.labels)}).".replace("'", "")
         findings.advise(
             (name, "dtype"),
             f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
-            f"{case.kernel}{case.what}. If it takes float64 alone, say so: NDArray[np.float64].",
+            f"{case.kernel}{case.what}. {together if promoted else 'If it takes float64 alone, say so: NDArray[np.float64].'}",
         )
     elif fake.dtype != real.dtype and case.what.endswith(MIXED) and ("mixed", name) not in findings.advice:
         findings.advise(  # once, for it follows one array, as np.empty_like(b) does; what is wrong for two follows none

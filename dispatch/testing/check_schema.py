@@ -553,8 +553,8 @@ def _reused(case: Case, findings: Findings, first: Run, again: Run) -> None:
 
 def _unequal(case: Case, name: str) -> str:
     return (
-        f"two calls of the {case.kernel} on equal arguments differ in {name}. Take what it depends on as an argument, "
-        "or say that it is random: tags=(Tag.random,)."
+        f"two calls of the {case.kernel} on equal arguments differ in {name}. If it keeps something from call to call, take that "
+        "as an argument and return it; if it draws numbers, say so: tags=(Tag.random,)."
     )
 
 
@@ -621,8 +621,20 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], op
                 findings.fault(
                     ("layout", name),
                     f"the {case.kernel} gives {another(name)} for the same values {what}: {_first_line(found)} "
-                    "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first.",
+                    f"{_by_layout(laid, name, x, y)}",
                 )
+
+
+def _by_layout(laid: Case, name: str, expected: Any, got: Any) -> str:
+    """What to do where a result is another for another layout: for a kind that follows it, a write to a copy, or values."""
+    kinds = [(np.shape(x), np.asarray(x).dtype.newbyteorder("=")) for x in (expected, got)]
+    if kinds[0] != kinds[1]:
+        return "Compute shape and dtype from those of the arguments, and not from strides or flags."
+    given = [x for label, x in zip(laid.labels, laid.arrays, strict=True) if name == f"its argument {label}"]
+    if given and difference(got, given[0], rtol=0.0, atol=0.0) is None:
+        word = name.removeprefix("its argument ").replace("'", "")
+        return f"It writes to a copy, as np.ascontiguousarray({word}) or {word}.ravel() may be one: write {word}[...] = result."
+    return "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first."
 
 
 def _one_array(case: Case, findings: Findings, written: list[bool], options: Options) -> None:

@@ -370,7 +370,7 @@ def longer(args: Arguments, fixed: Collection[int] = ()) -> Variants:
 def apart(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     """Yield each array one longer along an axis, while another array that is as long stays: few kernels take both.
 
-    Arrays of one shape also come with length 1 along an axis of one of them, beside which kernels that broadcast repeat it.
+    Arrays of one rank that broadcast also come with length 1 along an axis of one of them, which is repeated beside the others.
 
     Parameters
     ----------
@@ -393,7 +393,8 @@ def apart(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     ('with length 1 for axis 0 of array 0 alone', (1,), (3,))
     """
     arrays = arrays_in(args)
-    alike = len({x.shape for x in arrays}) == 1
+    of_one_rank = len({x.ndim for x in arrays}) == 1  # a vector beside a matrix holds a weight for each column
+    alike = of_one_rank and all(len({*lengths} - {1}) < 2 for lengths in zip(*[x.shape for x in arrays], strict=True))
     for k, x in enumerate(arrays):
         beside = {n for i, y in enumerate(arrays) if i != k for n in y.shape if n > 1}
         for axis in (axis for axis, n in enumerate(x.shape) if n in beside and k not in fixed):
@@ -655,7 +656,7 @@ def other_kinds(args: Arguments) -> Variants:
 
 
 def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, same_length: bool = False) -> Variants:
-    """Yield lists of arrays with one more, with one less, with none, and with an axis of the first or of the last one longer.
+    """Yield lists of arrays with one more, with one less, with none, and with an axis of the first, middle or last one longer.
 
     Parameters
     ----------
@@ -691,10 +692,10 @@ def lists(args: Arguments, names: Sequence[str], kept: Collection[str] = (), *, 
                 yield f"{FEWER} in '{name}'", put(xs[:-1])
             yield f"{NONE} in '{name}'", put([])
         if len(xs) > 1:
-            for axis in range(xs[0].ndim):
-                yield f"with a longer axis {axis} of the first array in '{name}'", put([_grown(xs[0], axis), *xs[1:]])
-            for axis in range(xs[-1].ndim):
-                yield f"with a longer axis {axis} of the last array in '{name}'", put([*xs[:-1], _grown(xs[-1], axis)])
+            for k, which in ((0, "first"), (len(xs) // 2, "middle"), (len(xs) - 1, "last"))[:: 1 if len(xs) > 2 else 2]:
+                for axis in range(xs[k].ndim):
+                    longer = put([*xs[:k], _grown(xs[k], axis), *xs[k + 1 :]])
+                    yield f"with a longer axis {axis} of the {which} array in '{name}'", longer
 
 
 def permuted(x: Array) -> Array:

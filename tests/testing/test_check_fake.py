@@ -289,6 +289,12 @@ def test_a_kernel_that_computes_in_float64_whatever_it_is_given_is_advised_to_sa
     ]
 
 
+def test_a_rule_that_forgets_integers_beside_single_precision_is_advised_to_promote():
+    op = with_fake(lambda x, n: np.empty_like(x), lambda x, n: x * n, "(Tensor x, Tensor n) -> Tensor")
+    (advice,) = opcheck(op, (B, np.array([1, 2, 3])), test_utils="test_faketensor").advice
+    assert advice.endswith("on the sample in single precision. Write np.result_type(x, n).")
+
+
 def test_a_rule_that_follows_one_of_two_precisions_is_advised_and_one_that_follows_none_is_at_fault():
     def op(dtype):
         made = define(lambda x, y: x * y, "(Tensor x, Tensor y) -> Tensor")
@@ -313,15 +319,16 @@ def test_one_array_alone_is_made_longer_where_the_kernel_takes_it():
         assert right or "on the sample with a longer axis 0 of array 0 alone" in str(report["test_faketensor"])
 
 
-def test_a_rule_that_is_wrong_where_arrays_of_one_shape_broadcast_gets_advice():
+@pytest.mark.parametrize(("shape", "axis"), [((3, 4), 0), ((1, 4), 1)])
+def test_a_rule_that_is_wrong_where_arrays_of_one_rank_broadcast_gets_advice(shape, axis):
     def together(x, y):
         return np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, y.dtype))
 
     for rule, right in ((together, True), (lambda x, y: np.empty(x.shape, np.result_type(x.dtype, y.dtype)), False)):
         op = with_fake(rule, lambda x, y: np.asarray(x * y, order="C"), "(Tensor x, Tensor y) -> Tensor")
-        report = opcheck(op, (np.ones((3, 4)), np.ones((3, 4))), test_utils="test_faketensor")
+        report = opcheck(op, (np.ones((3, 4)), np.ones(shape)), test_utils="test_faketensor")
         assert [text.partition(" on the sample ")[2].partition(" (")[0] for text in report.advice] == (
-            [] if right else ["with length 1 for axis 0 of array 0 alone"]
+            [] if right else [f"with length 1 for axis {axis} of array 0 alone"]
         )
         assert right or report.advice[0].endswith(" Or np.broadcast_shapes(x.shape, y.shape), where arrays broadcast.")
 

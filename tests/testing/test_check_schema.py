@@ -193,7 +193,8 @@ def test_a_result_that_changes_from_call_to_call_is_caught():
     op = define(kernel)
     assert fault(op, (B,), "test_schema").splitlines()[0] == (
         f"{op.name}: two calls of the kernel {where(kernel)} on equal arguments differ in output 0. "
-        "Take what it depends on as an argument, or say that it is random: tags=(Tag.random,)."
+        "If it keeps something from call to call, take that as an argument and return it; if it draws numbers, say so: "
+        "tags=(Tag.random,)."
     )
     opcheck(define(kernel, tags=(Tag.random,)), (B,), test_utils="test_schema")
     number = define(lambda x: next(calls), "(Tensor x) -> int")
@@ -229,6 +230,21 @@ def test_a_kernel_that_ignores_strides_is_caught():
         f"{op.name}: the kernel {where(ignores_strides)} gives another output 0 for the same values in Fortran order: "
         "the values differ in 4 of 6 elements. "
         "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first."
+    )
+
+
+def test_a_dtype_that_follows_the_layout_is_told():
+    op = define(lambda x: (x * 2).astype(np.float64 if x.flags.c_contiguous else np.float32))
+    assert fault(op, (A,), "test_schema").endswith("Compute shape and dtype from those of the arguments, and not from strides or flags.")
+
+
+def test_a_write_to_a_copy_of_an_argument_is_told():
+    def kernel(x, out):
+        np.ascontiguousarray(out)[...] = x * 2
+
+    op = define(kernel, "(Tensor x, Tensor(a!) out) -> ()", mutates_args=("out",))
+    assert fault(op, (A, np.zeros_like(A)), "test_schema").endswith(
+        "It writes to a copy, as np.ascontiguousarray(out) or out.ravel() may be one: write out[...] = result."
     )
 
 
@@ -632,8 +648,8 @@ def test_what_is_kept_from_the_call_before_and_settles_is_not_taken_for_memory_b
         return out
 
     assert brief(fault(define(kernel), (A,), "test_schema")).endswith(
-        "two calls of KERNEL on equal arguments differ in output 0. Take what it depends on as an argument, or say that it is random: "
-        "tags=(Tag.random,)."
+        "two calls of KERNEL on equal arguments differ in output 0. If it keeps something from call to call, take that as an argument "
+        "and return it; if it draws numbers, say so: tags=(Tag.random,)."
     )
 
 

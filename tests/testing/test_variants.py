@@ -153,6 +153,8 @@ def test_bools_are_all_true_once():
 def test_lists_that_stay_are_left_alone():
     xs = [np.ones(2), np.ones(3)]
     assert [[x.shape for x in made] for _, (made,) in lists((xs,), ["xs"], same_length=True)] == [[(3,), (3,)], [(2,), (4,)]]
+    three = [[x.size for x in made] for _, (made,) in lists(([np.ones(2)] * 3,), ["xs"], same_length=True)]
+    assert three == [[3, 2, 2], [2, 3, 2], [2, 2, 3]]
     assert list(lists((xs,), ["xs"], {"xs"})) == []
     assert list(lists(([1, 2],), ["xs"])) == []
 
