@@ -553,8 +553,8 @@ def _reused(case: Case, findings: Findings, first: Run, again: Run) -> None:
 
 def _unequal(case: Case, name: str) -> str:
     return (
-        f"two calls of the {case.kernel} on equal arguments differ in {name}. If it keeps something from call to call, take that "
-        "as an argument and return it; if it draws numbers, say so: tags=(Tag.random,)."
+        f"two calls of the {case.kernel} on equal arguments differ in {name}. If it keeps something from call to call, take "
+        "that as an argument and return it; if it draws numbers, say so: tags=(Tag.random,)."
     )
 
 
