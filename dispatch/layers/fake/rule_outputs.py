@@ -81,9 +81,10 @@ class Results:
             wanted = op.schema.returns[i]
             cast = about_dtype(wanted, made)
             given = describe_value(x) if cast else type(x).__name__ if x is not None else "None"
+            missing = " Add the return statement." if x is None and len(op.schema.returns) == 1 else ""
             raise FakeTensorError(
                 f"{op.name}: its fake rule returned {given} as output {i}, and the schema says {wanted.wanted}."
-                + (cast or " Return an array of the right shape and dtype, np.empty(shape, dtype) say."),
+                + (cast or f"{missing} Return an array of the right shape and dtype, np.empty(shape, dtype) say."),
                 operator=op.name,
             )
         return made
