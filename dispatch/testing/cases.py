@@ -267,17 +267,17 @@ def is_array(x: Any) -> bool:
 
 def arrays_in(x: Any) -> list[Any]:
     """Return every array in a value, in order, inside lists, tuples, dicts and records too."""
-    return [leaf for leaf in leaves(x) if is_array(leaf)]
+    return [x] if is_array(x) else [leaf for leaf in leaves(x) if is_array(leaf)]
 
 
 def map_arrays(f: Callable[[Any], Any], x: Any) -> Any:
     """Replace every array in a value by `f` of it."""
-    return mapped(lambda leaf: f(leaf) if is_array(leaf) else leaf, x)
+    return f(x) if is_array(x) else mapped(lambda leaf: f(leaf) if is_array(leaf) else leaf, x)
 
 
 def without_scalars(x: Any) -> Any:
     """Replace NumPy scalars in a value by 0-d arrays."""
-    return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, np.generic) else leaf, x)
+    return x if is_array(x) else mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, np.generic) else leaf, x)
 
 
 def put_arrays(args: Arguments, arrays: list[Any]) -> Arguments:
@@ -292,7 +292,7 @@ def labels_of(names: tuple[str, ...], args: Arguments) -> list[str]:
 
 
 def _paths(x: Any) -> list[str]:
-    return [path for path, leaf in zip(paths(x), leaves(x), strict=True) if is_array(leaf)]
+    return [""] if is_array(x) else [path for path, leaf in zip(paths(x), leaves(x), strict=True) if is_array(leaf)]
 
 
 def named_outputs(outputs: list[Any]) -> list[tuple[str, Any]]:

@@ -71,25 +71,26 @@ def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     before, after = _bounds(a)
     guard = min(a.nbytes, MOST_GUARD) + ALIGNMENT
     size = guard + before + after + guard + ALIGNMENT
-    pattern = np.frombuffer(a.tobytes(), np.uint8)
     buffer = _Memory(size, np.uint8)
     start = guard + before
     start += (_address(a) - _address(buffer) - start) % ALIGNMENT
     # of other strides, one element late: a kernel that takes no strides would read the right values from the first on
     late = 0 if a.flags.c_contiguous else a.itemsize
-    buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start + late)
-    array = _within(buffer, a, start)
-    with np.errstate(all="ignore"):
-        array[...] = a
+    if zeros:
+        buffer[:] = 0
+    else:  # repeated as bytes, which takes a fifth of what np.resize and np.roll do
+        ahead = -(start + late) % a.nbytes
+        buffer[:] = np.frombuffer(a.tobytes() * (-(-(ahead + size) // a.nbytes)), np.uint8, size, ahead)
+    array = _within(buffer, a, start, before, after)
+    array[...] = a
     return array, np.asarray(buffer), start
 
 
-def _within(memory: Any, a: Array, start: int) -> Array:
+def _within(memory: Any, a: Array, start: int, before: int, after: int) -> Array:
     """Return an array like `a` in memory, whose base has no more elements than it reaches over.
 
     SciPy's sparse matrices copy what is a small part of its base, so that writes to it would not be seen.
     """
-    before, after = _bounds(a)
     base: Array = np.ndarray((-(-(before + after) // a.itemsize),), a.dtype, memory, start - before)
     return np.ndarray(a.shape, a.dtype, base, before, a.strides)
 
@@ -106,7 +107,7 @@ def on_read_only_pages(a: Array) -> Array:
     with TemporaryFile() as file:
         file.write(bytes(ahead) + buffer.tobytes())
         file.flush()
-        return _within(mmap(file.fileno(), 0, access=ACCESS_READ), a, ahead + start)
+        return _within(mmap(file.fileno(), 0, access=ACCESS_READ), a, ahead + start, *_bounds(a))
 
 
 def _own_bytes(array: Array, buffer: Array, start: int) -> Array:
