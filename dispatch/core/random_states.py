@@ -3,6 +3,7 @@
 import copy
 import sys
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def is_generator(x: Any) -> bool:
 
 
 def generators_of(f: Any) -> dict[str, Any]:
-    """Return the generators that the code of a function names, by name.
+    """Return the generators that the code of a function names, by name, and that of functions of its module that it names.
 
     They are among the variables that it closes over, the global ones that it names, its defaults, what a partial gives it and
     the attributes of the object whose method it is; `numpy.random` is the one of that module, where the code names `random`.
@@ -31,25 +32,32 @@ def generators_of(f: Any) -> dict[str, Any]:
     {'rng': Generator(PCG64)...}
     """
     inner: Any = innermost(f)
-    code, random = getattr(inner, "__code__", None), sys.modules.get("numpy.random")
-    if random is None or code is None:
+    random = sys.modules.get("numpy.random")
+    if random is None or getattr(inner, "__code__", None) is None:
         return {}
-    found = named_by(inner)
-    last = code.co_varnames[: code.co_argcount][::-1]
-    found |= dict(zip(last, (getattr(inner, "__defaults__", None) or ())[::-1], strict=False))
-    found |= getattr(inner, "__kwdefaults__", None) or {}
+    found: dict[str, Any] = {}
     while isinstance(f, partial):
         found |= {f"argument {i}": x for i, x in enumerate(f.args)} | f.keywords
         f = f.func
     for name, x in getattr(getattr(f, "__self__", f), "__dict__", {}).items():
         found[f"self.{name}"] = x
     kinds: Any = (random.Generator, random.RandomState)
-    generators = {}
-    for name, x in found.items():  # no comprehension: it is a frame, and `vmap` asks
-        if isinstance(x, kinds):
-            generators[name] = x  # noqa: PERF403
-    if "random" in code.co_names:
-        generators["numpy.random"] = of_module()
+    generators, reached = {}, [inner]
+    for g in reached:  # which grows; no comprehensions: each is a frame, and `vmap` asks
+        code = g.__code__
+        found |= named_by(g)
+        if g.__defaults__:
+            found |= dict(zip(code.co_varnames[: code.co_argcount][::-1], g.__defaults__[::-1], strict=False))
+        if g.__kwdefaults__:
+            found |= g.__kwdefaults__
+        for name, x in found.items():
+            if isinstance(x, kinds):
+                generators[name] = x
+            elif type(x) is FunctionType and x.__globals__ is inner.__globals__ and x not in reached:
+                reached.append(x)
+        if "random" in code.co_names:
+            generators["numpy.random"] = of_module()
+        found = {}
     return generators
 
 

@@ -36,6 +36,21 @@ def test_only_generators_are_found():
     assert [is_generator(x) for x in (rng, np.random.RandomState(0), np.random, rng.bit_generator)] == [True, True, False, False]
 
 
+def test_generators_of_the_functions_that_it_calls_are_found():
+    rng, other = np.random.default_rng(0), np.random.default_rng(1)
+
+    def noise(x, *, generator=other):
+        return x + rng.normal() + generator.normal()
+
+    def again(x):
+        return twice(noise(x))
+
+    def twice(x):
+        return 2 * x if x else again(x)
+
+    assert generators_of(lambda x: again(x)) == {"rng": rng, "generator": other}
+
+
 def test_a_variable_that_is_not_bound_yet_is_no_generator():
     def f():
         return later
