@@ -7,7 +7,7 @@ More than 350 lines, for all of these record a call in one way, and compare it i
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from ..autodiff.forward_mode import jvp
 from ..core import ground
 from ..errors import GradcheckError
 from ..layers.autograd import TrackedTensor, track
-from .cases import Case, Options, map_arrays
+from .cases import Case, Options, map_arrays, named_outputs
 from .child_process import Elsewhere, has_fork
+from .closeness import difference
 from .difference_quotients import Probe, Recording, as_reals, judged, random_like, scaled
 from .guarded_memory import Guarded
 from .kernel_runs import longer_lists_used, quietly
@@ -27,7 +28,9 @@ from .variants import (
     EMPTY,
     LARGE,
     MORE,
+    ONE_ALONE,
     ONE_ELEMENT,
+    apart,
     flags,
     is_order,
     layouts,
@@ -304,6 +307,52 @@ def check_overflow(case: Case, findings: Findings, options: Options, rule: str) 
             "gives numbers that change by numbers. An exponential overflows, as in np.exp(x) / (1 + np.exp(x)): write it of "
             "what is not positive, np.exp(-np.abs(x)).",
         )
+
+
+def check_broadcast(case: Case, findings: Findings, options: Options, steps: dict[str, Any], rule: str) -> None:
+    """Find gradients that are wrong for an array of length 1 along an axis, which the kernel repeats beside the others.
+
+    It does where it gives the same as for the array when repeated. A kernel that reduces may not be meant to, so that a wrong
+    gradient is worth advice. A copy of the child process looks, for a kernel may count on equal lengths and read beyond the
+    array. In the user's own process nothing is found.
+    """
+    fixed = case.places(options.fixed)
+    others = [(what, args) for what, args in apart(case.args, fixed) if what.startswith(ONE_ALONE)]
+    if not others or case.integers or case.say is None or not has_fork():
+        return
+
+    def wrong(what: str, args: tuple[Any, ...]) -> tuple[bool, str]:
+        varied = case.with_args(_nearby(args, fixed), f" on the sample {what}")._replace(say=None)
+        aside = Findings(case.name)
+        with quietly():
+            pointwise = _repeats(varied)
+            if pointwise is not None:
+                _compare_along(varied, aside, steps, backward_along, rule)
+        raised = bool(aside.causes)
+        return bool(pointwise) and not raised, next(iter(aside.faults.values()), "")
+
+    found, _ = Elsewhere(lambda: starmap(wrong, others), options.patience(PATIENCE)).results()
+    findings.runs += len(found)
+    for pointwise, told in found:
+        said = f"{told} Where arrays broadcast, the gradient is the sum over what is repeated."
+        if told and pointwise:
+            findings.faults.setdefault("broadcast", said)
+        elif told:
+            findings.advise("broadcast", said)
+
+
+def _repeats(case: Case) -> bool | None:
+    """Whether outputs have the shape of all arrays together; None if they differ from those of the arrays when repeated."""
+    arrays = case.arrays
+    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    full = case.with_arrays([np.broadcast_to(x, shape).copy() for x in arrays])
+    try:
+        outputs, expected = case.call(case.args), case.call(full)
+        pairs = zip(named_outputs(outputs), named_outputs(expected), strict=True)
+        same = all(difference(x, y) is None for (_, x), (_, y) in pairs)
+        return all(x.shape == shape for _, x in named_outputs(outputs)) if same else None
+    except Exception:  # it refuses one of the two
+        return None
 
 
 def check_zero(case: Case, findings: Findings, options: Options, rule: str) -> None:

@@ -111,6 +111,54 @@ def test_a_gradient_that_overflows_where_the_value_does_not_is_told_for_either_s
     assert said.endswith("write it of what is not positive, np.exp(-np.abs(x)).")
 
 
+def averaged(g, shape):
+    """The mean over what is repeated, in place of the sum."""
+    return g.mean(axis=tuple(i for i, n in enumerate(shape) if n == 1 < g.shape[i]), keepdims=True)
+
+
+def first_row(g, shape):
+    return g[: shape[0]]
+
+
+def summed(g, shape):
+    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 < g.shape[i]), keepdims=True)
+
+
+@pytest.mark.parametrize(("reduce", "right"), [(averaged, False), (first_row, False), (summed, True), (lambda g, shape: g, True)])
+@pytest.mark.parametrize("shape", [(3, 4), (3, 1)])
+def test_a_gradient_that_is_wrong_where_the_kernel_repeats_an_array_is_told(reduce, right, shape):
+    op = define(lambda x, y: x * y, schema="(Tensor x, Tensor y) -> Tensor", backward=lambda g, x, y: (g * y, reduce(g * x, y.shape)))
+    x, y = t(np.arange(1.0, 13.0).reshape(3, 4)), t(np.linspace(0.5, 2.0, 12).reshape(3, 4)[:, : shape[1]])
+    report = opcheck(op, (x, y), test_utils="test_gradients", raise_exception=False)
+    assert bool(report) == right
+    if shape == (3, 4) and not right:
+        said = str(report["test_gradients"])
+        assert " on the sample with length 1 for axis 0 of array 1 alone (" in said
+        assert said.endswith(" Where arrays broadcast, the gradient is the sum over what is repeated.")
+
+
+def test_a_gradient_of_what_reduces_gets_advice_where_an_array_is_repeated():
+    def backward(g, x, y):
+        slope = 2 * g * (x - y) / x.size
+        return slope, -slope
+
+    op = define(lambda x, y: np.mean((x - y) ** 2), schema="(Tensor x, Tensor y) -> Tensor", backward=backward)
+    report = opcheck(op, (t(np.arange(3.0)), t(np.ones(3))), test_utils="test_gradients")
+    (advice,) = report.advice
+    assert "with length 1 for axis 0 of array 0 alone" in advice
+    assert advice.endswith(" Where arrays broadcast, the gradient is the sum over what is repeated.")
+
+
+def test_a_rule_that_refuses_what_the_kernel_repeats_is_not_at_fault():
+    def backward(g, x, y):
+        gy = np.zeros_like(y)
+        gy += g * x  # where y is shorter than x, NumPy refuses
+        return g * y, gy
+
+    op = define(lambda x, y: x * y, schema="(Tensor x, Tensor y) -> Tensor", backward=backward)
+    assert opcheck(op, (t(np.arange(1.0, 4.0)), t(np.ones(3))), test_utils="test_gradients")
+
+
 def at_zero(kernel, backward):
     op = define(kernel, backward=backward)
     return str(opcheck(op, (t(np.array([0.3, 0.7, 2.0])),), test_utils="test_gradients", raise_exception=False)["test_gradients"])
