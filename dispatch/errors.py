@@ -261,7 +261,7 @@ def kind_of(x: object) -> str:
     if name.startswith("_") and callable(x):  # NumPy's dispatchers, functions of ctypes: what they are called is inside
         name = "value of cffi" if "CData" in name else "function"
     whose = str(type(x).__module__).partition(".")[0]
-    if name in ("dtype", "Tensor", "Array", "ArrayImpl", "device") and whose != "numpy":
+    if name in ("dtype", "Tensor", "Array", "ArrayImpl", "device", "Tag") and whose != "numpy":
         return f"a {whose}.{name}"  # NumPy and this package have such, too
     vowel = name[0].lower() in "aeiou" and name != "ufunc"
     return f"{'an' if vowel or name == 'ndarray' else 'a'} {name}"

@@ -848,6 +848,8 @@ class Reached:
         d = class_dict(cls)
         self._owned |= d.keys()
         made_in_c = next((k for k, v in d.items() if type(v) in (types.MethodDescriptorType, types.WrapperDescriptorType)), "")
+        if made_in_c and cls.__module__.partition(".")[0] == "jaxlib":
+            raise TracingError("it calls a function of JAX. Write NumPy's in its place, or dispatch.interop.jax.wrap(f).")
         if made_in_c:
             self._refuse(f"it refers to a {cls.__name__}, whose {made_in_c} is code in C that nobody can read")
         hostile = (HOSTILE_METHODS | ({BY_A_CLASS} & self.names)) & d.keys()

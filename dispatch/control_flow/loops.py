@@ -297,7 +297,8 @@ def _bound(x: Any) -> Any:
             raise TypeError
         return index(x)
     except TypeError:
-        raise ControlFlowError(f"fori_loop: a bound is a whole number, and was given as {kind_of(x)}.") from None
+        line = " Write int(n)." if isinstance(x, float) else ""
+        raise ControlFlowError(f"fori_loop: a bound is a whole number, and was given as {kind_of(x)}.{line}") from None
 
 
 @partial(clear, calls={"cond": "cond(carry)", "body": "body(carry)"})

@@ -53,6 +53,7 @@ NO_PARAMETERS = {
     "has_aux": "Return the number alone.",
     "holomorphic": "Complex numbers are taken as they are: leave it out.",
     "is_grads_batched": "Write vmap(lambda g: autograd.grad(y, x, g, retain_graph=True))(gradients).",
+    "nondiff_argnums": "A backward returns None for an argument that has no gradient.",
     "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",
     "out": "Take the result, y = f(x).",
     "static_argnums": "Write static_argnames=('n',): the names of the parameters in place of their numbers.",
@@ -561,10 +562,11 @@ def named_dtype(who: str, name: Any) -> Any:
         raise ArgumentError(said) from None
 
 
-def never_entered(name: str) -> None:
+def never_entered(name: str, given: str = "...") -> None:
     """Warn of a block that goes, and was made without effect: torch's `set_grad_enabled(False)` works without a `with`."""
     if not sys.is_finalizing():
-        said = f"{name}(...) was made and never entered, so that it did nothing. Write `with {name}(...):` around the code."
+        call = f"{name}({given})"
+        said = f"{call} was made and never entered, so that it did nothing. Write `with {call}:` around the code."
         warnings.warn(said, RuntimeWarning, stacklevel=3)
 
 

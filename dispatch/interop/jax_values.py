@@ -228,7 +228,8 @@ def check_width(dtype: Any, what: str, op: OpOverload, name: str = "") -> None:
     """Refuse a dtype that JAX would narrow."""
     narrow = jax.dtypes.canonicalize_dtype(dtype) if np.dtype(dtype).kind in "iufc" else dtype
     if narrow != dtype:
-        instead = f"{name}.astype(np.{narrow})" if name else f"an operator that keeps {narrow} for arguments of {narrow}"
+        keeps = f"an operator, and a shape rule, that keep {narrow} for arguments of {narrow}"
+        instead = f"{name}.astype(np.{narrow})" if name else keeps
         raise UnsupportedError(
             f"{what} {np.dtype(dtype)}, and JAX makes {narrow} of it while its 64-bit numbers are off. Write {TURN_ON} before "
             f"anything of JAX runs, or {instead}.",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Tensor, check_data, descend, is_array, is_of_registered_class
+from ..core.array_memory import constant
 from ..core.pytree import field_names, items_of, leaves
 from ..dispatcher.layer import Kernel
 from ..errors import DefinitionError, GradientError
@@ -50,8 +51,10 @@ def gives_numbers(op: OpOverload) -> bool:
     return any(kind in (FLOAT, COMPLEX, SCALAR) for kind in kinds)
 
 
-def check_numbers(op: OpOverload, out: Any, lost: str) -> None:
-    """Refuse a float that an operator without any derivative made of values that have one: it would be lost in silence."""
+def check_lost(op: OpOverload, out: Any, lost: str) -> None:
+    """Refuse a float or Python objects that an operator without a derivative made of values that have one: it would be lost."""
+    for x in leaves(out):
+        constant(op, x)
     if any(isinstance(x, (float, complex)) for x in leaves(out)):
         raise GradientError(
             f"{op.name} made a number of a value that has a {lost}, and a number has none: it would be lost in silence. Return "

@@ -163,7 +163,8 @@ def made_of(x: Any) -> str:
     if isinstance(x, np.ufunc) or isinstance(getattr(x, "ufunc", None), np.ufunc):
         return f" Write from_ufunc({_word_of(x)}), which makes an operator of a ufunc."
     if exported := getattr(getattr(x, "exports", None), "name", ""):
-        return f" It is the export of {exported} already: call it, or export that operator."
+        handle = f"dispatch.ops.{exported.replace('::', '.')}"
+        return f" It is the export of {exported} already: call it, or give that operator, {handle}."
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
     if inspect.isfunction(x) and x.__name__ == "_":

@@ -106,6 +106,7 @@ class Library(Fields, metaclass=Block):
         self.dispatch_key = key_of_name(dispatch_key) if dispatch_key != "" else None
         self.destroyed = False
         self._defined: list[tuple[OpOverload, object]] = []  # with its table: another one is a later definition
+        self._schemas: dict[str, Schema] = {}  # the newest, by the names that were given
         self._kept: list[tuple[OpOverload, Registration]] = []
         self._waiting: list[Waiting] = []
         self._fallbacks: list[Registration] = []
@@ -157,6 +158,12 @@ class Library(Fields, metaclass=Block):
         op = definition(schema[len(schema.partition("(")[0]) :], self._full_name(head), alias_analysis, tags)
         with registration_lock:
             self._defined.append((add(op, module, place), op.table))
+            before = self._schemas.get(head, op.schema)
+            self._schemas[head] = op.schema
+        if str(before) != str(op.schema):
+            said = f"{before} is defined again as {op.schema}, so that the first is gone, with its kernels."
+            named = f"Give one of two overloads a name: {head}.other(...)."
+            warnings.warn(f"{said} {named}", RuntimeWarning, stacklevel=levels_out())
         return str(op.schema.full_name).partition("::")[2]
 
     @holding("with_keyset", "allow_override")

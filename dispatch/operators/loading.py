@@ -142,7 +142,8 @@ def defined_by(module: str) -> list[OpOverload]:
         if home.startswith(inside) or (op.name not in before and not home.startswith(OURS)):  # the import may have used our own
             found.append(op)
     if not found:
+        own = " NumPy's functions have the name np." if module == "numpy" else ""
         raise OperatorNotFoundError(
-            f"importing {module} defines no operator. Name the module or file where @custom_op, or a Library, stands."
+            f"importing {module} defines no operator. Name the module or file where @custom_op, or a Library, stands.{own}"
         )
     return sorted(found, key=lambda op: op.name)

@@ -241,6 +241,8 @@ class HintReader:
             if len(members) != 2:
                 raise self._unknown("dict[str, np.ndarray]")
             return DictOf(self._read(members[0]), self._read(members[1]))
+        if origin in (set, frozenset):
+            raise self._unknown(nearest(types.GenericAlias(set, members)))
         return self._single(origin)
 
     def _single(self, hint: object) -> Type:

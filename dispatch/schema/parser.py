@@ -29,6 +29,7 @@ from .types import (
     TupleOf,
     Type,
     UnionOf,
+    is_known,
     unknown_type,
 )  # fmt: skip
 
@@ -171,6 +172,9 @@ class Reader:
             self.fail(f"a schema has the type before the name, 'Tensor {word}', and no colon.", start)
         if word not in WORDS and _compiled(_SIGNATURE).match(self.text):
             self.fail('these are axes of items. Write signature="(m,n),(n)->(m)"; a schema has types: (Tensor x) -> Tensor.')
+        if word not in WORDS and word.islower() and (self.peek(",") or self.peek(")")) and not is_known(word):
+            line = f"Tensor {word}, or float {word}"
+            self.fail(f"'{word}' stands alone, and an argument has a type before its name: {line}.", start)
         if word not in WORDS:
             self.fail(unknown_type(word), start)
         if word == "Tensor" and self.take("("):

@@ -258,6 +258,9 @@ class Schema(Spelled, metaclass=Made):
         reader = Reader(text, name or head or "schema")
         if name is None and not head:
             reader.fail("the schema has no name. Begin with ns::name, or pass name=.")
+        if name is not None and not text.strip():
+            word = name.rpartition("::")[2]
+            raise SchemaError(f"{name}: a schema has its arguments in parentheses: {word}(Tensor x) -> Tensor.")
         if name is not None and "(" not in text:
             reader.fail("a schema has its arguments in parentheses: (Tensor x) -> Tensor.")
         if name is not None and head:

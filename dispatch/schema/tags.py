@@ -87,8 +87,9 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     given: list[Any] = list(tags) if several else [tags]  # type: ignore[arg-type]
     for tag in given:
         if not isinstance(tag, Tag):
-            word = tag if isinstance(tag, str) else ""
-            advice = f" Write Tag.{word}." if word in Tag.__members__ else did_you_mean(word, Tag.__members__) if word else ""
+            word, ours = (tag, "Tag") if isinstance(tag, str) else (getattr(tag, "name", ""), "dispatch.Tag")
+            near = did_you_mean(word, Tag.__members__) if isinstance(tag, str) and word else ""
+            advice = f" Write {ours}.{word}." if word in Tag.__members__ else near
             advice = advice or f" Tags: {', '.join(Tag.__members__)}."
             raise DefinitionError(f"{name}: {shown(tag)} is no Tag.{advice}", operator=name)
     return frozenset(given)

@@ -44,6 +44,12 @@ _NO_MEANING = frozenset((
 ))  # fmt: skip
 
 
+def is_known(word: str) -> bool:
+    """Return whether a word is a type here or elsewhere, or nearly one."""
+    known = (*_INSTEAD, *_OF_DTYPES, *_NO_MEANING)
+    return word in known or bool(did_you_mean(word, (*BASES, *CLASSES)))
+
+
 def unknown_type(word: str) -> str:
     """Return the message for an unknown type."""
     if word in _INSTEAD:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import Tensor, check_data, ground
-from ..core.pytree import field_names, mapped
+from ..core.pytree import field_names, leaves, mapped
 from ..core.wrong_calls import check_takes
+from ..dispatcher.conversion_advice import line_for_others
 from ..dispatcher.printing import describe_value
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import ArgumentError, GradcheckError, check_function
@@ -61,9 +62,11 @@ class Probe(NamedTuple):
         if not places:
             places = tuple(i for i, x in enumerate(arrays) if x.dtype in (np.float64, np.complex128))
         if not places:
+            given = list(dict.fromkeys(map(describe_value, leaves(template))))
+            advice = next(filter(None, (line_for_others(x, "a") for x in leaves(template))), "")
             raise ArgumentError(
-                "gradcheck: there is nothing to differentiate by. Give it arrays of float64 or complex128, or "
-                "tracked ones: "
+                f"gradcheck: there is nothing to differentiate by among the inputs: {', '.join(given) or 'none'}. Give it "
+                f"arrays of float64 or complex128{f', {advice}' * bool(advice)}, or tracked ones: "
                 "dispatch.tensor(a, requires_grad=True)."
             )
         named = names or _parameters(f, len(template))

@@ -124,7 +124,7 @@ def test_what_depends_on_data_is_refused():
     )
     with pytest.raises(TracingError, match=r"^the truth was asked of a traced value"):
         export(lambda x: x if x[0] else -x, (X,))
-    assert refused(export, np.sin, X) == "export: args is a tuple of the arguments, and an ndarray was given. Write (x,) for one."
+    assert refused(export, np.sin, X) == "export: args is a tuple of the arguments, and an ndarray was given. Write (x,) for one, (x, y) for two."
 
 
 def test_a_graph_is_no_program():

@@ -215,7 +215,7 @@ REFUSED = {
     ),
     "a bound": (
         lambda: dispatch.fori_loop(0, 2.5, lambda i, c: c, X),
-        "fori_loop: a bound is a whole number, and was given as a float.",
+        "fori_loop: a bound is a whole number, and was given as a float. Write int(n).",
     ),
     "checkpoint": (
         lambda: dispatch.scan(lambda c, x: (c, None), 0, X, checkpoint=0),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch.errors import DefinitionError, OutputError, UnsupportedError
+from dispatch.errors import DefinitionError, OutputError, PerformanceWarning, UnsupportedError
 
 pytestmark = pytest.mark.jax
 jax = pytest.importorskip("jax")
@@ -144,3 +144,11 @@ def test_an_exception_comes_out_as_itself_and_what_cannot_be_wrapped_says_so():
         wrap(lambda x: None, schema="(Tensor(a!) x) -> ()")
     with pytest.raises(OutputError, match="returned"):
         wrap(lambda x: "text", schema="(Tensor x) -> Tensor")(X)
+
+
+def test_a_function_of_jax_in_what_is_compiled_is_told():
+    with pytest.warns(PerformanceWarning) as caught:
+        dispatch.compile(lambda x: jnp.sin(x))(np.ones(3))
+    assert str(caught[0].message).endswith(
+        "runs as it is: it calls a function of JAX. Write NumPy's in its place, or dispatch.interop.jax.wrap(f)."
+    )

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from making import made
+from making import made, said
 
-from dispatch.errors import UnsupportedError
+import dispatch
+from dispatch.errors import ConversionError, UnsupportedError
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -56,3 +57,14 @@ def test_a_place_is_no_container():
     (tensors, text) = plan.theirs([{"k": torch.ones(1)}])
     assert (len(tensors), text) == (1, "{'k': tensor(0)}")
     assert Place(3).number == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_leaf_is_made_of_a_tensor_without_a_warning_and_not_of_one_on_torchs_tape():
+    x = torch.arange(3, dtype=torch.float64)
+    leaf = dispatch.tensor(x, requires_grad=True)
+    np.testing.assert_array_equal(dispatch.detach(leaf), np.arange(3.0))
+    assert not np.shares_memory(dispatch.detach(leaf), x.numpy())
+    assert said(lambda: dispatch.tensor(x.requires_grad_(), requires_grad=True), ConversionError) == (
+        "tensor copies numbers, and a torch.Tensor on a tape gives none. Write np.asarray(a.detach())."
+    )

@@ -492,3 +492,19 @@ def test_a_kernel_that_waits_for_nearly_the_name_of_an_operator_is_told(ns):
     lib.impl("another", lambda x: x * 2, "CPU")  # without a warning: nothing is near
     lib.define("another(Tensor x) -> Tensor")
     assert getattr(dispatch.ops, ns).another(X).tolist() == [2.0, 2.0]
+
+
+def test_a_name_that_one_library_defines_by_another_schema_is_told(ns):
+    lib = Library(ns, "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.define("f.other(Tensor x, Tensor y) -> Tensor")
+    with pytest.warns(RuntimeWarning, match="defined again") as caught:
+        lib.define("f(Tensor x, int n) -> Tensor")
+    (told,) = caught
+    assert str(told.message) == (
+        f"{ns}::f(Tensor x) -> Tensor is defined again as {ns}::f(Tensor x, int n) -> Tensor, so that the first is gone, with its "
+        "kernels. Give one of two overloads a name: f.other(...)."
+    )
+    assert caught[0].filename == __file__
+    lib.destroy()

@@ -1,5 +1,7 @@
 """Tags: torch's names, and the schemas that bear them out."""
 
+import enum
+
 import pytest
 
 from dispatch.errors import DefinitionError
@@ -48,6 +50,7 @@ def test_one_tag_or_many_or_twice():
     [
         ("pointwise", "f: 'pointwise' is no Tag. Write Tag.pointwise."),
         (["pointwize"], "f: 'pointwize' is no Tag. Did you mean 'pointwise'?"),
+        (enum.Enum("Tag", "pointwise core", module="torch").core, "f: a torch.Tag is no Tag. Write dispatch.Tag.core."),
         ([3], f"f: 3 is no Tag. Tags: {', '.join(Tag.__members__)}."),
     ],
 )

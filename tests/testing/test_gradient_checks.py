@@ -184,8 +184,8 @@ def test_single_precision_is_refused(dtype):
 
 def test_nothing_to_differentiate_by_is_refused():
     said = (
-        "gradcheck: there is nothing to differentiate by. Give it arrays of float64 or complex128, or tracked ones: "
-        "dispatch.tensor(a, requires_grad=True)."
+        "gradcheck: there is nothing to differentiate by among the inputs: an ndarray of shape (3,) and dtype int64, a float. Give it "
+        "arrays of float64 or complex128, or tracked ones: dispatch.tensor(a, requires_grad=True)."
     )
     with pytest.raises(ArgumentError, match=re.escape(said)):
         gradcheck(cube, (np.arange(3), 1.0))

@@ -112,7 +112,7 @@ class set_grad_enabled(Attributes, metaclass=Block):
 
     def __del__(self) -> None:
         if not getattr(self, "_used", True):
-            never_entered(type(self).__name__)
+            never_entered(type(self).__name__, "..." if type(self) is set_grad_enabled else "")
 
 
 def bare(cls: type[set_grad_enabled], f: Any) -> Any:

@@ -25,7 +25,7 @@ from .record cimport dispatch_made, fill, layout_of, record, record_several, wra
 
 from ...core.array_memory import constant, inexact_layout, writable
 from ...core.lazy import LazyFunction
-from ...core.pytree import mapped
+from ...core.pytree import leaves, mapped
 from ...schema.types import ANY, RESIDUAL
 from ..opaque_rules import marks
 from ..opaque_rules import stand_ins as _stand_ins
@@ -159,6 +159,12 @@ cdef class RowKernel:
     cdef bint several                       # results
 
 
+cdef inline PyObject *given(x) noexcept:
+    """What a slot returns: a reference of its own."""
+    hold(<PyObject *>x)
+    return <PyObject *>x
+
+
 cdef PyObject *call_row(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
     cdef RowKernel kernel = <RowKernel>self
     cdef Plan plan
@@ -169,8 +175,7 @@ cdef PyObject *call_row(PyObject *self, PyObject *const *args, size_t nargsf, Py
     try:
         out = new_reference(descended(<PyObject *>kernel.whole, args, count(nargsf), &taken))
         if taken.like == NULL or (taken.setting != NULL and (<object>taken.setting).covers((<Wrapped>taken.like).level.number)):
-            hold(<PyObject *>out)           # nothing is tracked: the kernel itself was asked for
-            return <PyObject *>out
+            return given(out)       # nothing is tracked: the kernel itself was asked for
         like = <Wrapped>taken.like
         own, plan = own_of(&taken), kernel.newest
         if plan is None or plan.own is not own:     # a small number is one object
@@ -179,14 +184,12 @@ cdef PyObject *call_row(PyObject *self, PyObject *const *args, size_t nargsf, Py
                 plan = kernel.plans.setdefault(own, kernel.plan_for(own))
             plan.own, kernel.newest = own, plan
         if plan.rule is None:
-            hold(<PyObject *>out)
-            return <PyObject *>out
+            return given(out)
         edges = edges_of(tuple_of(taken.data, taken.count)) if plan.lists else None
         if not kernel.several:
             out = record(TrackedTensor, kernel.op, plan.rule, out, like, taken.data, taken.count, edges,
                          plan.save(taken.values, taken.count, out))
-            hold(<PyObject *>out)
-            return <PyObject *>out
+            return given(out)
         layouts = tuple([inexact_layout(x) for x in out])
         if not all(layouts):
             for x in out:
@@ -196,8 +199,7 @@ cdef PyObject *call_row(PyObject *self, PyObject *const *args, size_t nargsf, Py
                               tuple([protected(x) if layout is None else x for x, layout in zip(out, layouts)]))
             out = record_several(TrackedTensor, kernel.op, plan.rule, tuple(out), layouts, like, taken.data, taken.count, edges,
                                  saved)
-        hold(<PyObject *>out)
-        return <PyObject *>out
+        return given(out)
     finally:
         let_go(&taken)
 
@@ -312,15 +314,14 @@ cdef PyObject *call_user(PyObject *self, PyObject *const *args, size_t nargsf, P
         out = output = result = new_reference(descended(<PyObject *>kernel.whole, args, count(nargsf), &taken))
         quiet = taken.setting
         if taken.like == NULL or (quiet != NULL and (<object>quiet).covers((<Wrapped>taken.like).level.number)):
-            hold(<PyObject *>result)
-            return <PyObject *>result
+            return given(result)
         like = <Wrapped>taken.like
         for i in kernel.handed:
             clear(&taken, i)
         layout = layout_of(result, taken.data, taken.count) if kernel.single else None
         if kernel.single and layout is None:
-            hold(<PyObject *>result)
-            return <PyObject *>result
+            constant(kernel.op, result)
+            return given(result)
         node = dispatch_made(Context, NOTHING)
         fill(node, kernel.op, like.level, kernel.pull, taken.data, taken.count,
              edges_of(tuple_of(taken.data, taken.count)) if kernel.lists else None, None, layout)
@@ -334,15 +335,15 @@ cdef PyObject *call_user(PyObject *self, PyObject *const *args, size_t nargsf, P
             made = wrap_outputs(node, like, outputs)
             output = made[0] if len(made) == 1 else tuple(made)
             if not any(node.layouts):
-                hold(<PyObject *>result)
-                return <PyObject *>result
+                for x in leaves(outputs):
+                    constant(kernel.op, x)
+                return given(result)
             out = (*made, node.residual) if kernel.residual else output
         if kernel.keyed:
             node.skeletons = tuple([mapped(_no_value, x) for x in tuple_of(taken.values, taken.count)])
         if kernel.setup_context is None:
             node.closed = True
-            hold(<PyObject *>out)
-            return <PyObject *>out
+            return given(out)
         inputs = tuple_of(args, count(nargsf))
         conversions = thread_state().conversions
         try:
@@ -366,8 +367,7 @@ cdef PyObject *call_user(PyObject *self, PyObject *const *args, size_t nargsf, P
             node.settle(attributes)
         if node.undifferentiable is not None:
             out = untracked(node, out)
-        hold(<PyObject *>out)
-        return <PyObject *>out
+        return given(out)
     finally:
         let_go(&taken)
 

@@ -19,7 +19,7 @@ from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.rule_operators import missing
 from ...operators.views import with_views
-from ..derivatives import check_has_derivative, check_numbers, constant_kernel, gives_numbers
+from ..derivatives import check_has_derivative, check_lost, constant_kernel, gives_numbers
 from ..opaque_rules import Opacity, checked_opaque
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
@@ -222,7 +222,7 @@ def _refusing_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
     def refusing(*args: Any) -> Any:
         out = kernel(*args)
         if not quiet_now().covers(split(args)[0].level.number):
-            check_numbers(op, out, "gradient")
+            check_lost(op, out, "gradient")
         return out
 
     return refusing

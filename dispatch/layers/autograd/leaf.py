@@ -20,7 +20,7 @@ from ...core import (
 from ...core.array_memory import unwritten
 from ...core.pytree import form_of
 from ...core.wrong_calls import clear, named_dtype
-from ...dispatcher.conversion_advice import advice_for
+from ...dispatcher.conversion_advice import advice_for, line_for_others
 from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.prims import astype
 from .backward_graph import Leaf
@@ -87,7 +87,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             )
         check_data(data)
         try:
-            value = np.array(data, dtype=dtype)
+            value = np.array(_by_itself(data), dtype=dtype)
         except ValueError as error:
             if "inhomogeneous" not in str(error):
                 raise
@@ -122,6 +122,19 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             f"wraps. Give {type(value).__name__} both, as NumPy's arrays have them."
         )
     return track(value, _level())
+
+
+def _by_itself(data: Any) -> Any:
+    """The array of NumPy that others' makes of itself, which need not know of `np.array(data, copy=True)`; else the data."""
+    if not hasattr(type(data), "__array__"):
+        return data
+    try:
+        return np.asarray(data)
+    except RuntimeError:  # torch's, of a tensor on its own tape
+        line = line_for_others(data, "a")
+        if line is None:
+            raise
+        raise ConversionError(f"tensor copies numbers, and {kind_of(data)} on a tape gives none. Write {line}.") from None
 
 
 def _level() -> Level:

@@ -10,7 +10,7 @@ from ...core.array_memory import unwritable
 from ...core.others_words import note_words
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...dispatcher.rule_parameters import parameter_names
-from ...errors import GradientError, did_you_mean, how_many, kind_of
+from ...errors import ConversionError, GradientError, did_you_mean, how_many, kind_of
 from ...schema.types import ANY, ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
 from ..opaque_rules import Opacity
@@ -81,6 +81,12 @@ def in_setup(op: OpOverload, error: Exception, ctx: Context) -> Exception:
     """What to raise where a setup_context has raised: that, with a note, or what says more."""
     if isinstance(error, AttributeError) and error.obj is ctx and error.name:
         return unset(op, "setup_context", error.name, vars(ctx))
+    if isinstance(error, ConversionError):
+        return GradientError(
+            f"{op.name}: its setup_context asked for a plain array of a value that is tracked, as np.asarray(x) and functions "
+            "in C do. Keep the value itself, ctx.save_for_backward(x), and compute with ctx.saved_tensors in the backward.",
+            operator=op.name,
+        )
     if told := misread(op, "setup_context", error):
         return told
     note_words(error)
@@ -135,6 +141,12 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
         raise GradientError(
             f"{op.name}: its backward returned None, as a function without a return statement does. Return "
             f"{each if len(names) > 1 else 'the gradient, (None,)'} for one without.",
+            operator=op.name,
+        )
+    if isinstance(grads, dict) and len(names) > 1:
+        raise GradientError(
+            f"{op.name}: its backward returned a dict. Return a tuple, the gradients of ({', '.join(names)}) in this order, "
+            "None for those without.",
             operator=op.name,
         )
     if not isinstance(grads, (tuple, list)):

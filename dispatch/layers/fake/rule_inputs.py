@@ -1,5 +1,6 @@
 """Turns the arguments of a call into fakes of one mode, on one device, for a fake rule."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,6 +67,9 @@ def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
     )
 
 
+OF_DATA = re.compile(r"got '[^'\"]*\bu\d")  # a size that a rule made new, as NumPy's words show it
+
+
 def refuse_guessed_sizes(op: OpOverload, error: Exception, args: tuple[Any, ...]) -> None:
     """Raise for an error about shapes where some size depends on data: a number stood for it, and the call may be right.
 
@@ -82,6 +86,11 @@ def refuse_guessed_sizes(op: OpOverload, error: Exception, args: tuple[Any, ...]
             f"{op.name}: its fake rule makes an array whose shape is a fake tensor, which has no data. A length that depends "
             "on data is n = dispatch.library.get_ctx().new_dynamic_size(); any other comes from x.shape.",
             operator=op.name,
+        ) from None
+    if isinstance(error, TypeError) and "sequence of integers" in str(error) and OF_DATA.search(str(error)):
+        raise DataDependentSizeError(
+            f"{op.name}: its fake rule gives a size that depends on data to a function of NumPy that takes a number, "
+            "np.empty(n). Write np.empty_like(x, shape=(n,)), and so for zeros, ones and full."
         ) from None
     if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
         return

@@ -18,7 +18,7 @@ from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.rule_operators import missing
 from ...operators.views import with_views
 from ...schema.types import RESIDUAL
-from ..derivatives import check_has_derivative, check_numbers, constant_kernel
+from ..derivatives import check_has_derivative, check_lost, constant_kernel
 from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
@@ -155,7 +155,7 @@ def _ruleless(op: OpOverload) -> Kernel:
                 ),
                 operator=op.name,
             )
-        check_numbers(named, outputs, "tangent")
+        check_lost(named, outputs, "tangent")
         return out
 
     return kernel

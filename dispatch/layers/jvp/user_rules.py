@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from ...core import OpOverload, conversions, descend
-from ...core.array_memory import inexact_layout, unwritable, writable
+from ...core.array_memory import constant, inexact_layout, unwritable, writable
 from ...core.pytree import leaves, mapped
 from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made
 from ...dispatcher.rule_parameters import by_position
@@ -30,7 +30,7 @@ def user_kernel(op: OpOverload, given: Any) -> Kernel:
     def kernel(*args: Any) -> Any:
         out, like, values, data, _, _ = descend(whole, args)
         if single and inexact_layout(out) is None:
-            return out
+            return constant(op, out)
         each_one = zip(values, data, taking, strict=True)
         tangents = tuple([each(tangent_of(x, t)) if takes else None for x, t, takes in each_one])
         before = conversions()

@@ -12,7 +12,7 @@ import dispatch
 from dispatch import DispatchKey, DualTensor, Residual, custom_op, grad, ops, register_jvp, vmap
 from dispatch.core import Level, wrap
 from dispatch.dispatcher.layer import CONSTANT
-from dispatch.errors import ConversionError, DefinitionError, EscapedValueError, GradientError, NoRuleError
+from dispatch.errors import ConversionError, DefinitionError, EscapedValueError, GradientError, NoRuleError, UnsupportedError
 from dispatch.layers.jvp import pushforwards
 from dispatch.library import Library
 from dispatch.operators.functional_variant import instead
@@ -523,3 +523,20 @@ def test_gradients_of_tangents_of_what_is_written():
     np.testing.assert_allclose(grad(lambda x: np.sum(tangent(f, x, ONE)))(X), 6 * X)
     np.testing.assert_allclose(tangent(lambda x: tangent(f, x, ONE), X, T), 6 * X * T)
     np.testing.assert_allclose(vmap(lambda x: tangent(f, x, np.ones_like(x)))(np.stack([X, Y])), 3 * np.stack([X, Y]) ** 2)
+
+
+def doubles_objects(x):
+    return np.frompyfunc(lambda v: 2 * v, 1, 1)(x)
+
+
+@pytest.mark.parametrize("rule", ["none", "autograd", "jvp"])
+def test_a_tangent_that_would_go_through_python_objects_is_refused(rule):
+    op = define("(Tensor x) -> Tensor", doubles_objects)
+    if rule == "autograd":
+        op.register_autograd(lambda ctx, g: 2 * g)
+    elif rule == "jvp":
+        op.register_jvp(lambda tangents, output, x: 2 * tangents[0])
+    assert said(lambda: push(lambda x: np.sum(op(x).astype(float)), (X,), (T,)), UnsupportedError) == (
+        f"{op.name}: the result is an array of Python objects, and no derivative goes through one. Give arrays of numbers alone: "
+        "x.astype(float)."
+    )
