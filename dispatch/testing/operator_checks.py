@@ -80,9 +80,9 @@ def opcheck(
       has a draw of its own where the operator is random.
     - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
       the kernel has a kink at the sample, every slope between those of its two sides is right. So do they for other values,
-      sizes and numbers of arrays that the kernel accepts, by arrays that the sample does not track where the backward gives
-      any. They are the same for other strides and with each argument tracked alone, and grow as what comes in does. None has
-      gone through single precision, or overflows where the output does not.
+      sizes and numbers of arrays that the kernel accepts, where it repeats one array beside the others, and by arrays that the
+      sample does not track where the backward gives any. They are the same for other strides and with each argument tracked
+      alone, and grow as what comes in does. None has gone through single precision, or overflows where the output does not.
     - `test_jvp`: the operator's own jvp rule agrees with finite differences, for one tangent and for all at once.
 
     Parameters
