@@ -217,8 +217,9 @@ def export(
     """
     check_function(f, "export", GraphError, "(f, (x,))")
     if not isinstance(args, tuple):
-        line = "Write (x,) for one, (x, y) for two."
-        raise GraphError(f"export: args is a tuple of the arguments, and {kind_of(args)} was given. {line}")
+        raise GraphError(
+            f"export: args is a tuple of the arguments, and {kind_of(args)} was given. Write (x,) for one, (x, y) for two."
+        )
     if not (kwargs is None or isinstance(kwargs, Mapping)):
         raise GraphError(f"export: kwargs is a dict of the arguments by keyword, and {kind_of(kwargs)} was given.")
     values = (*args, *(kwargs or {}).values())

@@ -541,6 +541,8 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
     """Add what a kernel was doing to its exception: operator, kernel, shapes and dtypes, once."""
     if any(line.startswith("in operator ") for line in getattr(error, "__notes__", ())):
         return
+    if isinstance(error, DispatchError) and error.operator not in (None, "", definition.name):
+        return  # it says which one it is about, and this one may be the package's own
     names = definition.arguments.names
     given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(names, args, strict=True))
     note_words(error)

@@ -1,22 +1,26 @@
 """The form `linear=`: the operator is linear in some arguments, and so is its own derivative.
 
 `op(x + t) = op(x) + op(t)`, in all the named arguments together, while the others stay the same. The gradient is the transpose:
-the backward that was given beside it, or one made of the operator's values on unit arrays, a call for each element.
+the backward that was given beside it, or one made of the operator's values on unit arrays, a call for each element. Both run
+the kernel on values of their own; before the first of these `op(-2 x)` is compared with `-2 op(x)`.
 """
 
 from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload, split
+from ...core import OpOverload, is_array, split
 from ...core.array_memory import inexact_layout
-from ...core.pytree import items_of, mapped, rebuilt
+from ...core.pytree import items_of, leaves, mapped, rebuilt
 from ...dispatcher.layer import Kernel
-from ...errors import DefinitionError, did_you_mean, kind_of
+from ...errors import DefinitionError, GradientError, did_you_mean, kind_of
 from ...layers.autograd import Rule
 from ...layers.autograd.derivative_sources import Form
+from ...schema.tags import Tag
 from .argument_selection import array_names
 from .by_columns import check_needs, gradients, outputs_of
+
+DRAWING = {Tag.random, Tag.nondeterministic_seeded}
 
 __all__ = ["make", "where_held"]
 
@@ -40,7 +44,12 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     held = frozenset(names) - frozenset(linear)
     moving = [a.name in linear for a in op.schema.arguments]
 
+    held_to: list[bool] = []
+
     def push(tangents: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+        if not held_to and _is_plain(args) and not DRAWING & {*op.tags}:
+            held_to.append(True)
+            _hold(op, moving, args)
         along = [_tangent(x, t) if moves else x for x, t, moves in zip(args, tangents, moving, strict=True)]
         return outputs_of(op, op.whole(*along))
 
@@ -48,6 +57,35 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
         return mapped(lambda x: None if inexact_layout(x) is None else x, push(tangents, args))
 
     return Form(_transposed(op, held, push) if rule is None else rule, jvp, None if rule is None else rule.backward, held)
+
+
+def _is_plain(args: tuple[Any, ...]) -> bool:
+    """Whether arguments are arrays of NumPy, and no values of a transform."""
+    return all(type(x) is np.ndarray or not is_array(x) for x in leaves(args))
+
+
+def _hold(op: OpOverload, moving: list[bool], args: tuple[Any, ...]) -> None:
+    """Raise where an operator is not homogeneous in the arrays in which it is said to be linear."""
+
+    def times(factor: float) -> list[Any]:
+        def made(x: Any) -> Any:
+            if inexact_layout(x) is None:
+                return _tangent(x, None)
+            return (factor * np.linspace(0.5, 1.5, x.size)).reshape(x.shape).astype(x.dtype)  # no two are equal
+
+        given = [mapped(made, x) if moves else x for x, moves in zip(args, moving, strict=True)]
+        return [x for x in leaves(outputs_of(op, op.whole(*given))) if inexact_layout(x) is not None]
+
+    with np.errstate(all="ignore"):
+        for once, twice in zip(times(1.0), times(-2.0), strict=True):
+            most = np.abs(once).max(initial=0.0)
+            if np.abs(twice + 2 * once).max(initial=0.0) > 1e-2 * most:  # false where either is no number
+                named = ", ".join(name for name, moves in zip(op.arguments.names, moving, strict=True) if moves)
+                raise GradientError(
+                    f"{op.name}: linear= says that it is linear in {named}, and for -2 times the same values its kernel gives "
+                    "something else than -2 times the result. Register its backward, elementwise= or a jvp rule in its place.",
+                    operator=op.name,
+                )
 
 
 def _tangent(x: Any, t: Any) -> Any:

@@ -4,9 +4,10 @@ import making
 import numpy as np
 import pytest
 
-from dispatch import grad, vmap
+from dispatch import custom_op, grad, vmap
 from dispatch.autodiff.rules.implicit import pulled_back, pushed_forward
-from dispatch.errors import DefinitionError, NoRuleError
+from dispatch.errors import DefinitionError, GradientError, NoRuleError
+from dispatch.library import Tag
 
 said, define = making.said, making.define
 A = np.array([0.5, 1.0, 2.0])
@@ -88,8 +89,10 @@ def test_tangents_of_linear_arguments_are_one_call_and_held_ones_go_by_the_backw
         setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
         linear="x",
     )
-    assert np.allclose(pushed_forward(lambda x: op(MATRIX, x), [A], [A]), MATRIX @ A)
-    assert len(calls) == 2
+    for more in (2 + 2, 2):  # before the first derivative it is held to being linear
+        calls.clear()
+        assert np.allclose(pushed_forward(lambda x: op(MATRIX, x), [A], [A]), MATRIX @ A)
+        assert len(calls) == more
     assert np.allclose(pushed_forward(op, [MATRIX, A], [MATRIX, A]), 2 * MATRIX @ A)
 
 
@@ -97,8 +100,39 @@ def test_the_transpose_takes_one_call_an_element_whatever_the_cotangents():
     calls = []
     op = define("(Tensor x) -> Tensor", lambda x: calls.append(1) or MATRIX @ x)
     op.register_autograd(linear=True)
-    assert np.allclose(vmap(lambda g: pulled_back(op, [A], g)[0])(np.eye(3)), MATRIX)
-    assert len(calls) == 1 + 3
+    for more in (1 + 2 + 3, 1 + 3):  # before the first derivative it is held to being linear
+        calls.clear()
+        assert np.allclose(vmap(lambda g: pulled_back(op, [A], g)[0])(np.eye(3)), MATRIX)
+        assert len(calls) == more
+
+
+NOT_LINEAR = {
+    "square": lambda x: x * x, "affine": lambda x: x + 1, "rectified": lambda x: np.maximum(x, 0), "product": lambda x: x[0] * x[1:],
+    "size": np.abs, "sorted": lambda x: np.sort(x), "norm": lambda x: np.linalg.norm(x, keepdims=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", NOT_LINEAR.values(), ids=NOT_LINEAR)
+@pytest.mark.parametrize("derivative", [lambda op: grad(lambda x: np.sum(op(x)))(A), lambda op: pushed_forward(op, [A], [A])])
+def test_what_is_not_linear_is_refused_at_its_first_derivative(kernel, derivative):
+    op = define("(Tensor x) -> Tensor", lambda x: kernel(x))
+    op.register_autograd(linear=True)
+    with pytest.raises(GradientError) as caught:
+        derivative(op)
+    assert str(caught.value) == (
+        f"{op.name}: linear= says that it is linear in x, and for -2 times the same values its kernel gives something else than -2 "
+        "times the result. Register its backward, elementwise= or a jvp rule in its place."
+    )
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_what_draws_is_not_held_to_being_linear():
+    rng = np.random.default_rng(0)
+    op = custom_op(
+        "linear::drawn", lambda x: x * rng.uniform(size=x.shape), mutates_args=(), schema="(Tensor x) -> Tensor", tags=Tag.random
+    )
+    op.register_autograd(linear=True)
+    assert (grad(lambda x: np.sum(op(x)))(A) > 0).all()
 
 
 def test_nothing_to_transpose():
