@@ -105,6 +105,8 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     if len(args) > positional:
         if positional == count:
             whole = " They are the fields of a Sample: write f(*sample.args, **sample.kwargs)." if _is_sample(args) else ""
+            if positional == 1 and isinstance(definition.schema.arguments[0].type, ListOf):
+                whole = f" {names[0]!r} is a list: write {definition.schema.name}([...]), with all of them in it."
             return ArgumentError(f"{call} takes {positional} and was given {len(args)}.{whole}", operator=operator)
         call = f"{operator}({', '.join([*names[:positional], '*', *names[positional:]])})"
         given = f"{call} takes {positional} by position and was given {len(args)}"

@@ -60,7 +60,9 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
     if others:
         faults.append(f"argument {others[0].name!r} is {others[0].type}; a signature is about plain arrays")
     if len(arrays) != len(signature.inputs):
-        faults.append(f"the signature has {how_many(len(signature.inputs), 'input')}, and the arrays are ({', '.join(arrays)})")
+        each = "Give each array, and no number, its parentheses"
+        some = how_many(len(signature.inputs), "input")
+        faults.append(f"the signature has {some}, and the arrays are ({', '.join(arrays)}). {each}")
     if any(kind != TENSOR for kind in outputs):
         faults.append("a signature is about arrays, and an output is none")
     if len(outputs) != len(signature.outputs):

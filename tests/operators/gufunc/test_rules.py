@@ -438,7 +438,7 @@ def kept(x: np.ndarray) -> tuple[np.ndarray, Residual]: ...
 
 TAIL = "\n  signature: {}\n  schema:    {}"
 REFUSED = [
-    (one, {"signature": "(n),(n)->()"}, "the signature has 2 inputs, and the arrays are (x)."),
+    (one, {"signature": "(n),(n)->()"}, "the signature has 2 inputs, and the arrays are (x). Give each array, and no number, its parentheses."),
     (one, {"signature": "(n)->(),()"}, "the signature has 2 outputs, and the operator returns 1."),
     (nothing, {"signature": "(n)->()"}, "the signature has 1 output, and the operator returns 0."),
     (counted, {"signature": "(n)->()"}, "a signature is about arrays, and an output is none."),
