@@ -114,7 +114,8 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     if not findings.faults:
         _of_other_kinds(case, findings, written, options)
     _left_out(case, findings, written)
-    for what, args in islice(sizes(case.args, case.places(options.fixed)), 1):
+    signs = (made for made in values(case.args, case.places(options.fixed) | case.integers) if made[0] == "negated")
+    for what, args in (*islice(sizes(case.args, case.places(options.fixed)), 1), *signs) if any(written) else ():
         _left_out(case.with_args(args, f" on the sample {what}"), findings, written)
     if not findings.faults:
         _kept_for_good(case, findings, written)

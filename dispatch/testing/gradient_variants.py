@@ -31,6 +31,7 @@ from .variants import (
     ONE_ALONE,
     ONE_ELEMENT,
     apart,
+    exchanged,
     flags,
     is_order,
     layouts,
@@ -91,15 +92,24 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
             for longer, other in sizes(args, fixed):  # an axis of a square looks like its other
                 if longer.startswith(SQUARE):
                     yield case.with_args(_nearby(other, kept), f" on the sample {named(what, names)} and {longer}")
-        for more in longer_lists_used(case, options.fixed):
-            yield more.with_args(_nearby(more.args, kept))
-        for what, args in lists(case.args, names, options.fixed, same_length=True):
-            yield case.with_args(_nearby(args, kept), f" on the sample {what}")
+        yield from _of_lists(case, options, kept)
         for what, args in unbroadcast(case.args, fixed):
             yield case.with_args(_nearby(args, kept), f" on the sample {what}")
         others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
         for what, x in (*islice(others, MOST_SIZES), *squares(case.args, fixed)):
             yield case.with_args(_nearby(x, kept), f" on the sample {what}")
+
+
+def _of_lists(case: Case, options: Options, kept: frozenset[int]) -> Iterator[Case]:
+    """Yield lists with one array more, where the kernel uses it, and with one of their arrays longer."""
+    names = case.op.arguments.names
+    for more in longer_lists_used(case, options.fixed):
+        yield more.with_args(_nearby(more.args, kept))
+        for what, args in lists(more.args, names, options.fixed, same_length=True):
+            if "middle" in what:  # which shows where the places of three are taken for multiples of one length
+                yield more.with_args(_nearby(args, kept), f"{more.what} and {what}")
+    for what, args in lists(case.args, names, options.fixed, same_length=True):
+        yield case.with_args(_nearby(args, kept), f" on the sample {what}")
 
 
 def _repeated_index(case: Case, kept: frozenset[int]) -> Iterator[tuple[Any, ...]]:
@@ -317,7 +327,7 @@ def check_broadcast(case: Case, findings: Findings, options: Options, steps: dic
     array. In the user's own process nothing is found.
     """
     fixed = case.places(options.fixed)
-    others = [(what, args) for what, args in apart(case.args, fixed) if what.startswith(ONE_ALONE)]
+    others = [made for made in apart(case.args, fixed) if made[0].startswith(ONE_ALONE)] + [*exchanged(case.args, fixed)]
     if not others or case.integers or case.say is None or not has_fork():
         return
 
@@ -500,13 +510,15 @@ def _other_pulls(
 
 
 def _between(probe: Probe, case: Case, random: "np.random.Generator") -> None:
-    """Record another call, with a backward of its own."""
-    try:
-        with quietly():
-            other = _recorded(probe, case._replace(args=_nearby(case.args, case.integers)).arrays)
-            other.pull([random_like(random, _value(x)) for _, x in other.outputs])
-    except Exception:
-        return
+    """Record other calls, each with a backward of its own: for values nearby, and negated, where a mask is another."""
+    for share in (1.0, -1.0):
+        try:
+            with quietly():
+                near = _nearby(case.args, case.integers, share)
+                other = _recorded(probe, case._replace(args=near).arrays)
+                other.pull([random_like(random, _value(x)) for _, x in other.outputs])
+        except Exception:  # the kernel refuses such values
+            continue
 
 
 def _recorded(probe: Probe, arrays: list[Any]) -> Recording:

@@ -404,6 +404,39 @@ def apart(args: Arguments, fixed: Collection[int] = ()) -> Variants:
 
 
 @holding("args", "fixed")
+def exchanged(args: Arguments, fixed: Collection[int] = ()) -> Variants:
+    """Yield each array that is repeated along one axis as one that is repeated along another: `(3, 1)` for `(1, 4)`.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    fixed : collection of int
+        The places of arrays that stay.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Values are repeated and left out.
+
+    Examples
+    --------
+    >>> [(what, x.shape, y.shape) for what, (x, y) in exchanged((np.ones((3, 4)), np.ones((1, 4))))]
+    [('with length 3 for axis 0 and 1 for axis 1 of array 1', (3, 4), (3, 1))]
+    """
+    arrays = arrays_in(args)
+    if len({x.ndim for x in arrays}) != 1:
+        return
+    shape = [max(lengths) for lengths in zip(*[x.shape for x in arrays], strict=True)]
+    for k, x in enumerate(arrays):
+        for i, j in product(range(x.ndim), repeat=2) if k not in fixed else ():
+            if x.shape[i] == 1 < shape[i] and x.shape[j] == shape[j] > 1:
+                made = _of_axis(_of_axis(x, i, shape[i]), j, 1)
+                yield f"with length {shape[i]} for axis {i} and 1 for axis {j} of array {k}", _with(args, k, made)
+
+
+@holding("args", "fixed")
 def unbroadcast(args: Arguments, fixed: Collection[int] = ()) -> Variants:
     """Yield each axis of length 1 as long as that of another array, beside which it is repeated.
 

@@ -248,6 +248,15 @@ def test_a_write_to_a_copy_of_an_argument_is_told():
     )
 
 
+def test_an_out_argument_that_a_kernel_leaves_for_negative_values_is_told():
+    op = define(
+        lambda x, *, out: np.sqrt(x, where=x > 0, out=out), "(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", mutates_args=("out",),
+        tags=(Tag.out,),
+    )  # fmt: skip
+    said = str(opcheck(op, (B + 1,), {"out": np.zeros_like(B)}, test_utils="test_schema", raise_exception=False)["test_schema"])
+    assert "of its argument 'out' as they were on the sample negated, the first at [0]." in said
+
+
 def test_the_kernels_own_exception_types_are_findings_not_crashes():
     op = define(lambda x: None)
     with pytest.raises(OutputError) as caught:

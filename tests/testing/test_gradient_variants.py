@@ -159,6 +159,42 @@ def test_a_rule_that_refuses_what_the_kernel_repeats_is_not_at_fault():
     assert opcheck(op, (t(np.arange(1.0, 4.0)), t(np.ones(3))), test_utils="test_gradients")
 
 
+def test_a_gradient_that_takes_the_axis_of_the_sample_for_the_one_that_is_repeated_is_told():
+    def backward(g, x, y):
+        return g * y, (g * x).reshape(-1, y.size).sum(0).reshape(y.shape)
+
+    op = define(lambda x, y: x * y, schema="(Tensor x, Tensor y) -> Tensor", backward=backward)
+    report = opcheck(op, (t(np.arange(12.0).reshape(4, 3)), t(np.ones((1, 3)))), test_utils="test_gradients", raise_exception=False)
+    assert " on the sample with length 4 for axis 0 and 1 for axis 1 of array 1 (" in str(report["test_gradients"])
+
+
+def test_a_mask_that_is_kept_outside_the_context_is_told():
+    last = {}
+
+    def kernel(x):
+        last["mask"] = x > 0
+        return np.where(last["mask"], x, 0.1 * x)
+
+    op = define(kernel, backward=lambda g, x: np.where(last["mask"], g, 0.1 * g))
+    report = opcheck(op, (t(np.array([1.0, -2.0, 3.0])),), test_utils="test_gradients", raise_exception=False)
+    assert str(report["test_gradients"]).endswith(
+        "gives another gradient of x after a call with other values has been recorded. It keeps something outside its ctx, which the "
+        "next call replaces: save it with ctx.save_for_backward(...)."
+    )
+
+
+def test_a_place_in_a_list_that_is_a_multiple_of_the_first_length_is_told():
+    def backward(ctx, g):
+        return [g[i * ctx.lengths[0] : i * ctx.lengths[0] + n] for i, n in enumerate(ctx.lengths)]
+
+    op = define(
+        np.concatenate, schema="(Tensor[] arrays) -> Tensor", fake=lambda arrays: np.concatenate(arrays), backward=backward,
+        setup=lambda ctx, inputs, output: setattr(ctx, "lengths", [len(x) for x in inputs[0]]),
+    )  # fmt: skip
+    report = opcheck(op, ([t(np.ones(4)), t(np.ones(4))],), test_utils="test_gradients", raise_exception=False)
+    assert "with one array more in 'arrays' and with a longer axis 0 of the middle array in 'arrays' (" in str(report["test_gradients"])
+
+
 def at_zero(kernel, backward):
     op = define(kernel, backward=backward)
     return str(opcheck(op, (t(np.array([0.3, 0.7, 2.0])),), test_utils="test_gradients", raise_exception=False)["test_gradients"])

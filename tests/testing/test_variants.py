@@ -8,6 +8,7 @@ from dispatch.testing.cases import arrays_in
 from dispatch.testing.variants import (
     MOST_SIZES,
     apart,
+    exchanged,
     lists,
     longer,
     numbers,
@@ -173,6 +174,12 @@ def test_a_vector_with_one_element_for_each_array_of_a_list_keeps_its_length():
     tried = [made for _, made in (*sizes(args), *longer(args))]
     assert {len(made[1]) for made in tried} == {2}
     assert {4, 1, 67, 0} <= {len(made[0][0]) for made in tried}
+
+
+def test_what_is_repeated_along_one_axis_is_repeated_along_another():
+    made = [[x.shape for x in args] for _, args in exchanged((np.ones((3, 4)), np.ones((1, 4)), np.ones((3, 1))))]
+    assert made == [[(3, 4), (3, 1), (3, 1)], [(3, 4), (1, 4), (1, 4)]]
+    assert list(exchanged((np.ones((3, 4)), np.ones(4)))) == list(exchanged((np.ones((3, 4)), np.ones((1, 4))), fixed=(1,))) == []
 
 
 @pytest.mark.parametrize("args", SAMPLES, ids=str)
