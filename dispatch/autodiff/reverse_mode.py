@@ -144,7 +144,8 @@ def _check_scalar(value: Any, layout: Layout | None) -> None:
     dtype = getattr(value, "dtype", np.dtype(type(value)))
     if dtype.kind == "c":
         raise GradientError(
-            "grad is of a function that returns a real number, and this one returned a complex one. Take .real."
+            "grad is of a function that returns a real number, and this one returned a complex one. Take .real; the derivative "
+            "of a holomorphic f is jvp(f, (z,), (np.ones_like(z),))[1]."
         )
     if dtype.kind != "f":
         raise GradientError(

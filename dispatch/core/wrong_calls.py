@@ -51,7 +51,7 @@ NO_PARAMETERS = {
     **dict.fromkeys(("nopython", "parallel", "nogil", "fastmath"), "Numba compiles the kernel: give it to numba.njit."),
     "donate_argnums": "An array that is given stays the caller's: leave it out.",
     "has_aux": "Return the number alone.",
-    "holomorphic": "Complex numbers are taken as they are: leave it out.",
+    "holomorphic": "The gradient is of real numbers. The derivative of a holomorphic f is jvp(f, (z,), (np.ones_like(z),))[1].",
     "is_grads_batched": "Write vmap(lambda g: autograd.grad(y, x, g, retain_graph=True))(gradients).",
     "nondiff_argnums": "A backward returns None for an argument that has no gradient.",
     "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar, overload
 
 from ..core import DispatchKey, OpOverload
-from ..core.source import caller
+from ..core.source import caller, levels_out
 from ..core.wrong_calls import clear, holding
 from ..dispatcher.layer import key_of_name
 from ..dispatcher.own_rules import check_not_own
@@ -209,5 +209,6 @@ def impl_abstract(qualname: OpOverload | str, func: Function | None = None, *, l
     >>> dispatch.eval_shape(dispatch.ops.docs_impl.copied, np.ones(3))
     FakeTensor(shape=(3,), dtype=float64)
     """
-    warnings.warn("impl_abstract is the old name of register_fake. Write register_fake.", FutureWarning, stacklevel=2)
+    said = "impl_abstract is the old name of register_fake. Write register_fake."
+    warnings.warn(said, FutureWarning, stacklevel=levels_out())
     return register_fake(qualname, func, lib=lib)

@@ -146,7 +146,7 @@ MISUSE = [
     (lambda: grad(np.sin)(A), "grad is of a function that returns one number, and this one returned shape (3,). Sum the result."),
     (lambda: grad(lambda x: None)(A), "grad is of a function that returns one number, and this one returned None. Add the return statement."),
     (lambda: grad(lambda x: (x, x))(A), "grad is of a function that returns one number, and this one returned a tuple. Return the number alone, or (number, aux) with has_aux=True."),
-    (lambda: grad(lambda x: np.sum(x) * 1j)(A), "grad is of a function that returns a real number, and this one returned a complex one. Take .real."),
+    (lambda: grad(lambda x: np.sum(x) * 1j)(A), "grad is of a function that returns a real number, and this one returned a complex one. Take .real; the derivative of a holomorphic f is jvp(f, (z,), (np.ones_like(z),))[1]."),
     *[(lambda f=f: grad(f)(1.5), f"grad is of a function that returns a floating-point number, and this one returned {what}, which has no gradient. Return what it was computed from, or it beside the result, (result, aux), with has_aux=True.")
       for f, what in [(lambda x: 3, "one of int64"), (lambda x: x > 1, "one of bool"), (lambda x: np.array(3, object), "one of object"),
                       (lambda x: np.round(x).astype(int), "one of int64")]],

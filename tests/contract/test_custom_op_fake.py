@@ -99,8 +99,9 @@ def test_impl_abstract_overload(lib, ops, ns):
         assert run_fake(ops.sin.blah, X).shape == (3,)
     with pytest.raises(DefinitionError, match="Rules bind by parameter name"):
         register_fake(f"{ns}::sin", np.empty_like, lib=lib)
-    with pytest.warns(FutureWarning, match="impl_abstract is the old name of register_fake"):
+    with pytest.warns(FutureWarning, match="impl_abstract is the old name of register_fake") as caught:
         impl_abstract(f"{ns}::sin.blah", lambda x: np.empty_like(x), lib=lib)
+    assert caught[0].filename == __file__
     assert run_fake(ops.sin.blah, X).shape == (3,)
     with pytest.raises(NoRuleError, match=f"the shape of {ns}::sin's output was asked for"):
         run_fake(ops.sin, X, 2)

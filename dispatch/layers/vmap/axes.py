@@ -104,7 +104,7 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]
         return [mapped_axes(d, item, place + step, sizes) for d, item, step in zip(found, items, steps(x), strict=True)]
     shape = getattr(x, "shape", None)
     if shape is None:
-        remedy = "Give an array that has it, or in_dims=None for what all items share."
+        remedy = "Give an array that has it; or write None in its place, in_dims=(0, None) say, for what all items share."
         raise BatchingError(f"vmap: {place} is {kind_of(x)}, which has no axis to map. {remedy}")
     if not isinstance(dims, int):
         raise BatchingError(

@@ -241,7 +241,7 @@ def test_torch_gives_the_same(f, in_dims, out_dims, args, chunk_size):
         (lambda: vmap(np.sin, in_dims=({"q": 0},))(Pair(A, A)), "vmap: argument 0 is a Pair with 'first', 'second', and in_dims has a dict with 'q' for it. Give one axis for all of it, None, or a dict with 'first', 'second'."),
         (lambda: vmap(np.sin, in_dims=(({"a": 0},),))([[A]]), "vmap: argument 0[0] is a list of 1, and in_dims has a dict with 'a' for it. Give one axis for all of it, None, or 1 of them."),
         (lambda: vmap(np.sin, in_dims=((0,),))(A), "vmap: argument 0 is an array of shape (3, 4), and in_dims has a tuple of 1 for it. Give one axis, or None."),
-        (lambda: vmap(np.sin)({"a": [A, 2.0]}), "vmap: argument 0['a'][1] is a float, which has no axis to map. Give an array that has it, or in_dims=None for what all items share."),
+        (lambda: vmap(np.sin)({"a": [A, 2.0]}), "vmap: argument 0['a'][1] is a float, which has no axis to map. Give an array that has it; or write None in its place, in_dims=(0, None) say, for what all items share."),
         (lambda: vmap(np.sin, in_dims=([0, 2],))([A, A]), "vmap: argument 0[1] has shape (3, 4) and no axis 2 to map. in_dims is an axis, None, or a tuple of one for each argument."),
         (lambda: vmap(np.sin, in_dims=({"a": 0, "b": 1},))({"a": A, "b": A}), "vmap: the mapped axes differ in length: argument 0['a'] has 3 along axis 0; argument 0['b'] has 4 along axis 1. Give arrays of one length, or None in in_dims for what all items share."),
         (lambda: vmap(np.sin, in_dims=([None],))([A]), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
