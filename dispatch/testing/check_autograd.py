@@ -21,10 +21,9 @@ from .gradient_checks import gradient_probe
 from .gradient_variants import (
     backward_along,
     check_along,
-    check_broadcast,
     check_digits,
+    check_far,
     check_narrow,
-    check_overflow,
     check_recordings,
     check_untracked,
     check_zero,
@@ -168,8 +167,7 @@ def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Opti
         check_untracked(case, findings, steps, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults and not _coarse(probe):
         check_zero(case, findings, options, f"the backward ({place})")
-        check_overflow(case, findings, options, f"the backward ({place})")
-        check_broadcast(case, findings, options, steps, f"the backward ({place})")
+        check_far(case, findings, options, steps, f"the backward ({place})")
     if options.gradients == "compare" and not findings.faults and not _coarse(probe):
         with quietly():
             off = little_off(probe, probe.record().size)

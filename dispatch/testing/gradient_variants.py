@@ -7,7 +7,7 @@ More than 350 lines, for all of these record a call in one way, and compare it i
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from typing import Any
 
 import numpy as np
@@ -294,61 +294,57 @@ def check_untracked(case: Case, findings: Findings, steps: dict[str, Any], rule:
                 _compare_along(case._replace(tracked=(i,)), findings, steps, _given_along, rule)
 
 
-def check_overflow(case: Case, findings: Findings, options: Options, rule: str) -> None:
-    """Find gradients that are no numbers for large values of either sign, where the outputs and their changes are.
+def check_far(case: Case, findings: Findings, options: Options, steps: dict[str, Any], rule: str) -> None:
+    """Look where a kernel may not end or may read beyond an array, which is no fault: in a copy of the child process.
 
-    A copy of the child process looks, for a kernel that iterates may not end there, which is no fault. In the user's own
-    process nothing is found.
+    A gradient overflows where it is no number for large values of either sign, and the outputs and their changes are. It is
+    wrong by broadcasting where an array has length 1 along an axis, and the kernel gives the same as for the array when
+    repeated; a kernel that reduces may not be meant to, so that this is worth advice. In the user's own process nothing is
+    found.
     """
-    largest = max((float(np.abs(x).max(initial=0.0)) for x in case.arrays if x.dtype.kind in "fc"), default=0.0)
-    if not 0 < largest < OVERFLOW or case.say is None or not has_fork():
+    if case.say is None or not has_fork():
         return
-    kept = case.places(options.fixed) | case.integers
-    probes = [
-        probe_of(case.with_args(_nearby(case.args, kept, share))._replace(say=None))
-        for share in (OVERFLOW / largest, -OVERFLOW / largest)
-    ]
-    findings.runs += 2 * len(probes)
-    found = next(filter(None, Elsewhere(lambda: map(_overflown, probes), options.patience(PATIENCE)).results()[0]), None)
-    if found is not None:
-        findings.fault(
-            "overflow",
-            f"{rule} gives {found[1]} for derivatives by {found[0]} for values up to {OVERFLOW:g}, where the {case.kernel} "
-            "gives numbers that change by numbers. An exponential overflows, as in np.exp(x) / (1 + np.exp(x)): write it of "
-            "what is not positive, np.exp(-np.abs(x)).",
-        )
-
-
-def check_broadcast(case: Case, findings: Findings, options: Options, steps: dict[str, Any], rule: str) -> None:
-    """Find gradients that are wrong for an array of length 1 along an axis, which the kernel repeats beside the others.
-
-    It does where it gives the same as for the array when repeated. A kernel that reduces may not be meant to, so that a wrong
-    gradient is worth advice. A copy of the child process looks, for a kernel may count on equal lengths and read beyond the
-    array. In the user's own process nothing is found.
-    """
     fixed = case.places(options.fixed)
+    probes = _far_probes(case, fixed | case.integers)
     others = [made for made in apart(case.args, fixed) if made[0].startswith(ONE_ALONE)] + [*exchanged(case.args, fixed)]
-    if not others or case.integers or case.say is None or not has_fork():
+    repeated = [] if case.integers else [(what, _nearby(args, fixed)) for what, args in others]
+    if not probes and not repeated:
         return
 
     def wrong(what: str, args: tuple[Any, ...]) -> tuple[bool, str]:
-        varied = case.with_args(_nearby(args, fixed), f" on the sample {what}")._replace(say=None)
-        aside = Findings(case.name)
+        varied = case.with_args(args, f" on the sample {what}")._replace(say=None)
+        pairs = zip(case.arrays, varied.arrays, strict=True)
+        changed = tuple(i for i, (x, y) in enumerate(pairs) if i in case.tracked and x.shape != y.shape)
+        varied, aside = varied._replace(tracked=changed), Findings(case.name)
         with quietly():
-            pointwise = _repeats(varied)
+            pointwise = _repeats(varied) if changed else None
             if pointwise is not None:
                 _compare_along(varied, aside, steps, backward_along, rule)
-        raised = bool(aside.causes)
-        return bool(pointwise) and not raised, next(iter(aside.faults.values()), "")
+        return bool(pointwise) and not aside.causes, next(iter(aside.faults.values()), "")
 
-    found, _ = Elsewhere(lambda: starmap(wrong, others), options.patience(PATIENCE)).results()
-    findings.runs += len(found)
-    for pointwise, told in found:
+    copy = Elsewhere(lambda: chain(map(_overflown, probes), starmap(wrong, repeated)), options.patience(PATIENCE))
+    found, _ = copy.results()
+    findings.runs += 2 * len(probes) + len(found[len(probes) :])
+    if overflown := next(filter(None, found[: len(probes)]), None):
+        findings.fault(
+            "overflow",
+            f"{rule} gives {overflown[1]} for derivatives by {overflown[0]} for values up to {OVERFLOW:g}, where the "
+            f"{case.kernel} gives numbers that change by numbers. An exponential overflows, as in np.exp(x) / (1 + np.exp(x)): "
+            "write it of what is not positive, np.exp(-np.abs(x)).",
+        )
+    for pointwise, told in found[len(probes) :]:
         said = f"{told} Where arrays broadcast, the gradient is the sum over what is repeated."
         if told and pointwise:
             findings.faults.setdefault("broadcast", said)
         elif told:
             findings.advise("broadcast", said)
+
+
+def _far_probes(case: Case, kept: frozenset[int]) -> list[Probe]:
+    """The operator at large values of either sign; nowhere if the values are large already, or none is a float."""
+    largest = max((float(np.abs(x).max(initial=0.0)) for x in case.arrays if x.dtype.kind in "fc"), default=0.0)
+    shares = (OVERFLOW / largest, -OVERFLOW / largest) if 0 < largest < OVERFLOW else ()
+    return [probe_of(case.with_args(_nearby(case.args, kept, share))._replace(say=None)) for share in shares]
 
 
 def _repeats(case: Case) -> bool | None:
