@@ -7,7 +7,6 @@ sends each result as soon as it has it.
 
 import contextlib
 import faulthandler
-import gc
 import multiprocessing
 import os
 import pickle
@@ -73,7 +72,6 @@ class Elsewhere:
         found, give = os.pipe()
         self._pid = os.fork()
         if not self._pid:
-            gc.freeze()  # else a collection writes to the pages of all that there was, and the system copies each
             try:
                 os.close(ask)
                 if os.read(asked, 1) == b"1":
@@ -242,7 +240,6 @@ def _serve(work: Work, send: Callable[[Any], object]) -> None:
 
 def _serve_fork(work: Work, send: Callable[[Any], object]) -> None:
     """Be a copy of this process. What kernels print goes where errors do, for what the parent prints may be for programs."""
-    gc.freeze()
     with contextlib.suppress(OSError):  # of a process that has closed them
         os.dup2(2, 1)
     _serve(work, send)

@@ -18,6 +18,9 @@ from dispatch.core.source import where
 from dispatch.errors import AliasError, OutputError
 from dispatch.library import register_array_type
 from dispatch.testing import opcheck
+from dispatch.testing.cases import bind
+from dispatch.testing.check_schema import _lost_in_c
+from dispatch.testing.guarded_memory import allocated_by_c
 
 
 def brief(said):
@@ -669,3 +672,13 @@ def test_a_kernel_that_takes_the_step_between_rows_for_their_length_is_told():
         return flat.sum(axis=1) if x.strides[1] > 0 else x.sum(axis=1)
 
     assert "with reversed rows" in fault(define(row_sums, "(Tensor x) -> Tensor"), (A,), "test_schema")
+
+
+@pytest.mark.skipif(not allocated_by_c(), reason="nobody says what malloc() has given")
+def test_what_a_cycle_holds_is_not_lost_in_c():
+    def kernel(x):
+        cycle = [np.empty(1000)]
+        cycle.append(cycle)
+        return x * 2
+
+    assert _lost_in_c(bind(define(kernel), (B,), {}), [False]) < 1000  # of 8000 each: other threads allocate meanwhile
