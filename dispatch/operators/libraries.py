@@ -139,6 +139,11 @@ class Library(Fields, metaclass=Block):
         str
             The name, with the overload, as `impl` takes it.
 
+        Warns
+        -----
+        RuntimeWarning
+            If this library has defined the name by another schema: that operator is gone, with its kernels.
+
         Raises
         ------
         LibraryError

@@ -290,7 +290,8 @@ def register_autograd(
         again; True says it beforehand, False forbids it.
     linear : bool, str or sequence of str
         The array arguments in which the operator is linear, all of them together; True for every array. A backward beside it
-        is the transpose. Without one the transpose calls the operator once for each element of these arguments.
+        is the transpose. Without one the transpose calls the operator once for each element of these arguments. Before the
+        first derivative two more calls hold the kernel to it: one that is not linear raises `GradientError`.
     elementwise : callable, number, or tuple or dict of these
         For an operator that works element by element and broadcasts: the partial derivative by each array argument. A
         function's parameters name what it reads: arguments, or `out` for the result.

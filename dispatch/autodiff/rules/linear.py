@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload, is_array, split
+from ...core import OpOverload, Tensor, is_array, split
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, leaves, mapped, rebuilt
 from ...dispatcher.layer import Kernel
@@ -48,8 +48,8 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
 
     def push(tangents: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         if not held_to and _is_plain(args) and not DRAWING & {*op.tags}:
-            held_to.append(True)
             _hold(op, moving, args)
+            held_to.append(True)  # behind it: what is not linear raises at each derivative
         along = [_tangent(x, t) if moves else x for x, t, moves in zip(args, tangents, moving, strict=True)]
         return outputs_of(op, op.whole(*along))
 
@@ -78,6 +78,8 @@ def _hold(op: OpOverload, moving: list[bool], args: tuple[Any, ...]) -> None:
 
     with np.errstate(all="ignore"):
         for once, twice in zip(times(1.0), times(-2.0), strict=True):
+            if isinstance(once, Tensor):  # of a mode that is on, with no data
+                continue
             most = np.abs(once).max(initial=0.0)
             if np.abs(twice + 2 * once).max(initial=0.0) > 1e-2 * most:  # false where either is no number
                 named = ", ".join(name for name, moves in zip(op.arguments.names, moving, strict=True) if moves)
