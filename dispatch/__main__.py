@@ -51,6 +51,7 @@ from .testing.generated_tests import Failures
 from .testing.package_checks import MOST_SAMPLES, PATIENCE, Outcome, check_limits, check_operators, checked_requirements
 
 FAULTS, NOT_CHECKED, INTERRUPTED = 1, 2, 130  # what `check` ends with, if not with 0
+ENDINGS = "Exit status: 0 if nothing fails, 1 if something does, 2 if no operator could be checked, 130 after Ctrl-C."
 ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
 
 
@@ -109,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     explaining = commands.add_parser("explain", help="the kernels and rules of one operator, key by key")
     explaining.add_argument("name", help="its name, np::add or ./kernels.py::scale say")
     explaining.add_argument("-m", "--module", help="the module or the file to import first, which defines it")
-    checking = commands.add_parser("check", help="opcheck of every operator that a module defines")
+    checking = commands.add_parser("check", help="opcheck of every operator that a module defines", epilog=ENDINGS)
     checking.add_argument("module", help="the module to import, mylib.kernels or ./kernels.py")
     checking.add_argument("--json", action="store_true", help="every outcome, for programs")
     checking.add_argument("--samples", type=int, default=MOST_SAMPLES, help=f"of each operator; by default {MOST_SAMPLES}")
@@ -135,7 +136,9 @@ def _not_taken(options: argparse.Namespace, word: str) -> str:
         near = did_you_mean(option, known)
         return f"{f'{command} has' if command else 'there is'} no option {option!r}.{near} {who} --help lists them."
     takes = {"tour": "nothing", "explain": "one name"}.get(command or "", "one module")
-    return f"{command} takes {takes}, and {word!r} was given beside it."
+    module, name = sorted([getattr(options, "name", None) or "", word], key=lambda x: "::" in x)
+    advice = f" Write explain -m {module} {name}." if command == "explain" and "::" in name and "::" not in module else ""
+    return f"{command} takes {takes}, and {word!r} was given beside it.{advice}"
 
 
 # -- list and explain --------------------------------------------------------------------------------------------------
@@ -172,7 +175,7 @@ def _named(module: str, name: str) -> OpOverload:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Check the operators of a module, and return 1 if one fails; after an interrupt print what is known, and return 130."""
+    """Check the operators of a module: 1 if one fails, 2 if none could be checked, 130 with what is known after Ctrl-C."""
     rows: list[Outcome] = []
     done, status = 0, 0
     check_limits(options.samples, options.timeout)
@@ -201,7 +204,8 @@ def _check(options: argparse.Namespace) -> int:
         left = f" {len(defined) - done} were not checked." if done < len(defined) else ""
         left = f" {how_many(bare, 'operator')} had no sample to be checked with.{left}" if bare else left
         print(f"{how_many(done - bare, 'operator')} checked, {failed} with faults.{left}")
-    return status or (FAULTS if failed else 0)
+    nothing = done and not any(row.check != "samples" or row.verdict == "FAILED" for row in rows)
+    return status or (FAULTS if failed else NOT_CHECKED if nothing else 0)
 
 
 @contextmanager

@@ -397,6 +397,16 @@ def test_check_prints_every_operator_of_a_package_and_ends_with_1_for_a_fault(pa
     assert out.endswith("3 operators checked, 2 with faults. 1 operator had no sample to be checked with.\n")
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_check_ends_with_2_where_nothing_could_be_checked(package, capsys, tmp_path, more):
+    lines = OPERATORS.format(namespace=f"{package}_bare")
+    (tmp_path / "bare_of_samples.py").write_text("import numpy as np\nfrom dispatch import custom_op\n" + lines[lines.index("@custom_op", lines.index("crash(")) :])
+    assert command.main(["check", "./bare_of_samples.py", *more]) == 2
+    out = capsys.readouterr().out
+    assert "nothing can be made for argument 'name'" in out
+    assert more or out.endswith("0 operators checked, 0 with faults. 1 operator had no sample to be checked with.\n")
+
+
 def test_check_gives_json_for_programs(package, capfd):
     text = OPERATORS.format(namespace=package).replace("return x * 2.0", "os.write(1, b'raw'); print('said'); return x * 2.0")
     Path(f"{package}.py").write_text("import os\nprint('imported')\n" + text)

@@ -24,10 +24,16 @@ def checked_argnums(who: str, argnums: Any) -> tuple[tuple[int | str, ...], bool
         if isinstance(one, bool) or not isinstance(one, (int, str, np.integer)):
             raise GradientError(
                 f"{who}: argnums is {kind_of(one) if one is argnums else f'a tuple with {kind_of(one)} in it'}. "
-                "It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into "
-                f"the second call: {who}(f)(x)."
+                f"It says which arguments: the position of one, its name, or a tuple of these. {_advice(who, argnums)}"
             )
     return tuple(one if isinstance(one, str) else index(one) for one in asked), not isinstance(argnums, tuple)
+
+
+def _advice(who: str, argnums: Any) -> str:
+    places = isinstance(argnums, list) and all([isinstance(one, (int, str)) for one in argnums])
+    if places:
+        return f"Write argnums={tuple(argnums)}."
+    return f"The arguments themselves go into the second call: {who}(f)(x)."
 
 
 class Arguments:
@@ -140,6 +146,8 @@ def _located(
         if not -len(args) <= asked < len(args):
             first = " The first is 0." if asked > 0 else ""
             remedy = f" Name it: {who}(f, argnums={next(iter(keywords))!r})." if keywords and not args else first
+            if not args and not keywords:
+                remedy = f" Make what the derivative is by an argument: {who}(lambda w: ...)(w)."
             some = f"{len(args)} argument{'s were' if len(args) != 1 else ' was'}"
             raise GradientError(f"{who} by argument {asked} was asked for, and {some} given by position.{remedy}")
         return asked % len(args), args[asked]

@@ -102,7 +102,7 @@ class Opaque:
 
 def _refusing(self: Opaque, *_: Any, **keywords: Any) -> Any:
     if self._name == "builtins.print":
-        raise TracingError("it calls print, which a graph leaves out. Take it out; without fullgraph=True it runs as it is.")
+        raise TracingError("it calls print, which a graph leaves out. Take it out.")
     raise TracingError(
         f"it uses {self._name}, whose result may depend on more than its arguments, or which does more than to return one. "
         "Pass what is needed of it as an argument."

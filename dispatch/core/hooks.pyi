@@ -6,6 +6,7 @@ class Hooks:
     refused: Callable[..., Any] | None
     refused_output: Callable[..., Any] | None
     note: Callable[..., Any] | None
+    first_call: Callable[..., Any] | None
     refused_key: Callable[..., Any] | None
     observed: Callable[..., Any] | None
     taken_over: Callable[..., Any] | None

@@ -16,6 +16,7 @@ refused, the note on a kernel's exception.
 It has more than 350 lines because the call and the same call taken apart (`bound`, `rank_of_call`, `run_at`) share their steps.
 """
 cimport cython
+from cpython.exc cimport PyErr_SetObject
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyObject_GenericSetAttr, PyTypeObject
 
@@ -26,7 +27,7 @@ from .hooks cimport Hooks
 from .keys cimport CPU, FAKE, KEYS, OBSERVE, key_at, rank_t
 from .outputs cimport Outputs, accept, owns_alone, without_residual
 from .python cimport likely, unlikely
-from .raising cimport note, refused, refused_output
+from .raising cimport note, refused, refused_output, values_of
 from .state cimport highest_mode, rank_of_thread
 from .table cimport Registration
 from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of
@@ -164,9 +165,27 @@ cdef inline PyObject *run(PyObject *self, Definition definition, PyObject *const
     cdef PyObject *kernel = definition.table.slots[key]
     if unlikely(kernel == NULL):
         kernel = resolved(self, definition, key)
+        if key == CPU:
+            return first_call(self, definition, args, nargsf, whole, kernel)
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
     return finish(self, definition, args, nargsf, key, whole, kernel)
+
+
+cdef PyObject *first_call(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, bint whole,
+                          PyObject *kernel) noexcept:
+    """`finish` for the call that has filled the slot; the hook looks at what the kernel may only read, before and after."""
+    cdef PyObject *result
+    look, error = (<OpOverload>self).hooks.first_call, None
+    written = None if look is None else look(definition, values_of(args, definition.arguments.count))
+    result = finish(self, definition, args, nargsf, CPU, whole, kernel)
+    if result != NULL and written is not None:
+        error = written()
+    if error is not None:
+        release(result)
+        PyErr_SetObject(type(error), error)
+        return NULL
+    return result
 
 
 cdef inline PyObject *finish(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, unsigned int key,

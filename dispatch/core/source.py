@@ -303,15 +303,24 @@ def warn_of_brother(name: str, fn: object, before: object) -> None:
     others = made_otherwise(fn, before)
     if others:
         maker = getattr(innermost(fn), "__qualname__", "").rpartition(".<locals>")[0]
-        frame = outer_frame()
-        # Each time, where `warnings.warn` would say the same once for a line.
-        warnings.warn_explicit(
+        _warn_of_redefinition(
             f"{maker} has made {name} before, of the same code and another {', '.join(others)}: whoever holds the first calls "
-            f'the new one from here on. Give each a name of its own, of what tells them apart: f"{name}_{{{others[0]}}}".',
-            RedefinitionWarning,
-            frame.f_code.co_filename,
-            frame.f_lineno,
+            f'the new one from here on. Give each a name of its own, of what tells them apart: f"{name}_{{{others[0]}}}".'
         )
+        return
+    words = [getattr(f, "__qualname__", "<lambda>") for f in (fn, before)]
+    at_top = outer_frame().f_code.co_name == "<module>"  # what tests and loops make there is theirs to name
+    if at_top and words[0] != words[1] and not any(["<" in word for word in words]):
+        _warn_of_redefinition(
+            f"{name} was {words[1]} ({where(before)}), and is {words[0]} from here on, also for who holds the first. "
+            "Give one of the two another name."
+        )
+
+
+def _warn_of_redefinition(text: str) -> None:
+    frame = outer_frame()
+    # Each time, where `warnings.warn` would say the same once for a line.
+    warnings.warn_explicit(text, RedefinitionWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
 def levels_out() -> int:

@@ -36,7 +36,7 @@ PARAMETERS_ELSEWHERE = {
     "grad_output": "grad_outputs", "in_axes": "in_dims", "keepdim": "keepdims", "key": "rng", "mutable_args": "mutates_args",
     "out_axes": "out_dims", "require_grad": "requires_grad", "shape": "size",
     "target": "op",
-    "types": "device_types", "unbiased": "ddof",
+    "types": "device_types", "unbiased": "ddof", "wrt": "argnums",
 }
 # Parameters of others that no function here has, and what to do without them.
 NO_PARAMETERS = {
@@ -58,6 +58,8 @@ NO_PARAMETERS = {
     "out": "Take the result, y = f(x).",
     "static_argnums": "Write static_argnames=('n',): the names of the parameters in place of their numbers.",
     "strict": "A function is traced in one way: leave it out.",
+    "hessian.mode": "Write jacfwd(jacrev(f)), or jacrev(jacrev(f)), where the modes are to be others.",
+    "vmap_method": "Write op.register_vmap('broadcast_all'), without the name.",
     "unroll": "The loop is run in C: leave it out.",
     "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
 }  # fmt: skip
@@ -73,7 +75,7 @@ MISSING = {
     "jvp.tangents": " It is a tuple, with one for each of primals: jvp(f, (x,), (v,)).",
     "kind": " It is 'DEF', 'FRAGMENT' or 'IMPL'.", "level": " It is 'default', 'full' or 'off'.",
     "mutates_args": " It is () where the function writes to no argument.",
-    "opcheck.args": " It is a tuple of the operator's arguments: opcheck(op, (x,)).",
+    "opcheck.args": " It is a tuple of the arguments of the operator, which comes first: opcheck(op, (x,)).",
     "schema": ' It is text: "(Tensor x) -> Tensor".',
     "types": " It is 'cpu', say, or several devices in a tuple.",
 }  # fmt: skip
@@ -87,7 +89,7 @@ VERBS_ELSEWHERE = {
 OPERATOR_ELSEWHERE = {
     "_name": "{0}.name", "_opname": "{0}.schema.name", "_overloadname": "{0}.schema.overload", "_schema": "{0}.schema",
     "apply": "{0}(...)", "batch": "dispatch.vmap({0})", "bind": "{0}(...)", "def_abstract_eval": "{0}.register_fake(rule)",
-    "def_impl": "{0}.register_kernel('cpu', kernel)", "defjvp": "{0}.register_jvp(rule)",
+    "def_impl": "{0}.register_kernel('cpu', kernel)", "def_vmap": "{0}.register_vmap(rule)", "defjvp": "{0}.register_jvp(rule)",
     "defvjp": "{0}.register_autograd(backward)",
     "forward": "{0}(...)", "grad": "dispatch.grad(lambda x: {0}(x).sum())", "impl": "{0}.register_kernel('cpu', kernel)",
     "impl_abstract": "{0}.register_fake(rule)", "jvp": "dispatch.jvp({0}, primals, tangents)", "vjp": "dispatch.vjp({0}, x)",
@@ -443,6 +445,8 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
         if by_position == ["f"]:
             return ArgumentError(f"{more} What f is called with goes into the second call: {name}(f)(x).")
+        if by_position == ["f", "xs"]:
+            return ArgumentError(f"{more} For several arrays give one tuple, which f gets an item of: {name}(f, (x, y)).")
         return ArgumentError(f"{more} Give the others by name." if set(by_name) - set(by_position) else more)
     missing = _missing(parameters, len(args), keywords)
     first_of = MISSING.get(f"{name}.{missing[0]}", MISSING.get(missing[0], "") if len(missing) == 1 else "")

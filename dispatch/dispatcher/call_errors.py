@@ -97,6 +97,16 @@ def _is_sample(given: Any) -> bool:
     return apart or fields == ("args", "kwargs", "what", "fixed", "gradients")
 
 
+def _in_place_of(name: str, definition: Definition) -> str:
+    """What to write for a keyword that an operator does not have, with its leading space."""
+    names, called = definition.arguments.names, definition.schema.name
+    if name == "requires_grad":
+        return f" Write dispatch.tensor({called}(...), requires_grad=True)."
+    if (near := did_you_mean(name, names)) or name != "out" or len(definition.schema.returns) != 1:
+        return near
+    return f" Write out[...] = {called}({', '.join(names)})."
+
+
 def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError | None:
     """What keeps a call from fitting the operator's schema, or None."""
     arguments, operator = definition.arguments, definition.name
@@ -114,10 +124,7 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     bound = dict(zip(names, args, strict=False))
     for name, value in keywords.items():
         if name not in names:
-            near = did_you_mean(name, names)
-            if name == "out" and len(definition.schema.returns) == 1:
-                near = near or f" Write out[...] = {definition.schema.name}({', '.join(names)})."
-            return ArgumentError(f"{call} has no argument {name!r}.{near}", operator=operator)
+            return ArgumentError(f"{call} has no argument {name!r}.{_in_place_of(name, definition)}", operator=operator)
         if names.index(name) < arguments.positional_only:
             return ArgumentError(f"{call}: {name!r} is given by position only, and was given by keyword.", operator=operator)
         if name in bound:

@@ -88,7 +88,10 @@ SCIPY_SPECIAL = frozenset({"log_softmax", "logsumexp", "multigammaln", "polygamm
 # Functions of SciPy that NumPy has under the same name, with the same meaning: those are operators here.
 SAME = "det eig eigh eigvals eigvalsh inv norm pinv solve svd"  # not cholesky, upper there, nor qr
 IN_NUMPY = {"scipy.fft": "np.fft", **{f"scipy.linalg.{name}": "np.linalg" for name in SAME.split()}}
-PANDAS = "pandas makes arrays of what its columns are combined with. Write s.to_numpy() for the column or the table s."
+PANDAS = (
+    "pandas makes arrays of what its tables hold, and of what they are combined with. Write dispatch.detach(x) for what goes "
+    "into a table, and s.to_numpy() for the column or the table s that x is combined with."
+)
 AS_STRIDED = (
     "np.lib.stride_tricks.as_strided reads memory by bytes, and what it finds there no layer follows. Write "
     "dispatch.numpy.as_strided(x, shape, strides), which copies the elements; for windows write "
@@ -128,11 +131,12 @@ def wanted_number(one: str) -> str:
     Examples
     --------
     >>> wanted_number("a tracked one").partition(",")[0]
-    'Write np.sin(x) for math.sin(x)'
+    'Return the value itself'
     """
     return (
-        "Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an "
-        f"array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces."
+        "Return the value itself, not float() of it; write np.sin(x) for math.sin(x), and so for all of math; x.item() where "
+        f"the number is meant; to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the "
+        "pieces."
     )
 
 
@@ -145,9 +149,9 @@ def wanted_array(one: str) -> str:
     'to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...).'
     """
     return (
-        "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; "
-        "np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a "
-        "Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it "
+        "Write dispatch.detach(x) where a constant is meant; dispatch.numpy.array([x, y]) for np.array([x, y]), and so for "
+        "np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); "
+        "dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; to write it "
         f"into an array, make that of {one}: np.zeros_like(x, shape=...)."
     )
 

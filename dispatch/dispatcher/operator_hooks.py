@@ -16,6 +16,7 @@ from .layer import find_layer, layers
 from .observer import observed
 from .own_rules import check_verb
 from .printing import describe, kernels
+from .written_arguments import first_call
 
 __all__ = ["documented", "hooks"]
 
@@ -147,6 +148,7 @@ hooks = Hooks(
     refused_output=refused_output,
     refused_key=refused_key,
     note=note,
+    first_call=first_call,
     on_device=on_device,
     observed=observed,
     taken_over=taken_over,

@@ -2,6 +2,7 @@
 
 import collections
 import collections.abc
+import inspect
 import os
 import re
 import sys
@@ -45,6 +46,39 @@ _CTYPES = tuple("bBhHiIlLqQfdg?")  # the numbers of ctypes, by NumPy's letters
 _ARRAYS = ("Array", "DataArray", "DataFrame", "Series", "Tensor", "Variable", "tensor")  # what others' arrays are called
 
 _ANY_SHAPES = (typing.Any, tuple[typing.Any, ...])  # how NumPy's NDArray says it, before 2.1 and since
+
+
+_PLAIN = {one: one.__name__ for one in (bool, int, float, complex, str)}
+
+
+def or_schema(fn: object) -> str:
+    """Say how the schema of a function may be written instead of hints: an array where nothing else is known.
+
+    Examples
+    --------
+    >>> or_schema(lambda x, times=2, *, weight=None: x)
+    'Or write schema="(Tensor x, int times=2, *, Tensor? weight=None) -> Tensor" yourself.'
+    """
+    try:
+        found = inspect.signature(fn)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return 'Or write schema="(Tensor x) -> Tensor" yourself.'
+    words: list[str] = []
+    for p in found.parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        words += ["*"] * (p.kind is p.KEYWORD_ONLY and "*" not in words)
+        hint = p.annotation if isinstance(p.annotation, (str, type)) else None  # an array would be compared element by element
+        kind = next((name for one, name in _PLAIN.items() if hint is one or hint == name), None)
+        kind = kind or _PLAIN.get(type(p.default), "Tensor?" if p.default is None else "Tensor")
+        known = p.default is None or type(p.default) in _PLAIN
+        words.append(f"{kind} {p.name}={p.default!r}" if known else f"{kind} {p.name}")
+    result, several = "Tensor", typing.get_args(found.return_annotation)
+    if typing.get_origin(found.return_annotation) is tuple and several and Ellipsis not in several:
+        result = f"({', '.join(['Tensor'] * len(several))})"
+    elif found.return_annotation is None:
+        result = "()"
+    return f'Or write schema="({", ".join(words)}) -> {result}" yourself.'
 
 
 def show(hint: object) -> str:

@@ -24,7 +24,7 @@ from .bounds import Bounds, bounds_of
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
 from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
 from .hint_scopes import names_around
-from .hint_suggestions import nearest, of_name, show
+from .hint_suggestions import nearest, of_name, or_schema, show
 from .opaque_types import find_class, opaque_type
 from .records import is_record, mentions_arrays, record_of
 from .types import (
@@ -86,10 +86,10 @@ class HintReader:
     `dtype`, `layout`, `bounds` and `numbers` are what the hint of the last argument says beside its type.
     """
 
-    __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "bounds", "layout", "numbers", "operator")
+    __slots__ = ("_dtypes", "_hint", "_open", "_scope", "_what", "bounds", "function", "layout", "numbers", "operator")
 
     def __init__(self, operator: str, fn: object) -> None:
-        self.operator, self._fn = operator, fn
+        self.operator, self.function = operator, fn
         self._open: tuple[type, ...] = ()  # the records whose fields are being read
         self._scope: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._start("the return", None)
@@ -154,7 +154,7 @@ class HintReader:
         )
 
     def _unknown(self, nearest: str) -> HintError:
-        return self._fault(f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.')
+        return self._fault(f'The nearest hint that has one: {nearest}. {or_schema(self.function)}')
 
     def _checked(self, hint: object) -> Type:
         try:
@@ -169,7 +169,7 @@ class HintReader:
             found = unaliased(hint)
             return hint if found is hint else self._evaluated(found)
         if self._scope is None:
-            self._scope = names_around(self._fn)
+            self._scope = names_around(self.function)
         try:
             value = eval(_compiled(hint), *self._scope)
         except NameError as error:
@@ -182,6 +182,8 @@ class HintReader:
             ) from error
         except Exception as error:
             said = f"Evaluating it raised {type(error).__name__}: {error}"
+            if isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType):
+                said = f"{error.obj.__name__} has no {error.name!r}.{did_you_mean(str(error.name), dir(error.obj))}"
             if hint.endswith(("[]", "?")):
                 said += ". A hint is Python, and no word of a schema: list[int] for int[], np.ndarray | None for Tensor?"
             raise self._fault(said) from error

@@ -20,7 +20,7 @@ from ..core.wrong_calls import holding
 from ..errors import DefinitionError, HintError, SchemaError, check_function, close_matches, did_you_mean, kind_of, shown
 from .defaults import accept, spell
 from .dimensions import Places, Tree
-from .hint_suggestions import ALLOWED, RESIDUAL_ALONE
+from .hint_suggestions import ALLOWED, RESIDUAL_ALONE, or_schema
 from .hints import HintReader, word_of
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
@@ -31,7 +31,6 @@ _P = inspect.Parameter
 _ONLY_POSITION, _EITHER, _ONLY_KEYWORD = int(_P.POSITIONAL_ONLY), int(_P.POSITIONAL_OR_KEYWORD), int(_P.KEYWORD_ONLY)
 _ARGS, _KWARGS = int(_P.VAR_POSITIONAL), int(_P.VAR_KEYWORD)
 WRITE_SCHEMA = 'Write the schema: schema="(Tensor x) -> Tensor".'
-OR_SCHEMA = 'Or write schema="(Tensor x) -> Tensor" yourself.'
 _NO_NOTES: dict[str, Any] = {}  # of a hint that is a type and no more
 _MOST_SHARED = 512  # arguments that are kept for the next schema
 _KINDS = {_ONLY_POSITION: "positional-only", _EITHER: "by position or keyword", _ONLY_KEYWORD: "keyword-only"}
@@ -89,9 +88,8 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
     sets = _shared(name, read, mutates_args, view=Tag.view in promised)
     arguments = tuple([_argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read])
     if result is _EMPTY:
-        raise HintError(
-            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}", operator=name
-        )
+        said = f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {or_schema(fn)}"
+        raise HintError(said, operator=name)
     found = word_of(result)
     results, dtypes = reader.returns(result) if found is None or found is NONE else ((found,), (None,))
     if results == (RESIDUAL,) and not any(a.is_write for a in arguments):
@@ -167,11 +165,8 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
             argument=word,
         )
     if parameter.hint is _EMPTY:
-        raise HintError(
-            f"{name}: parameter '{word}' has no type hint. Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`. {OR_SCHEMA}",
-            operator=name,
-            argument=word,
-        )
+        said = f"{name}: parameter '{word}' has no type hint. Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`."
+        raise HintError(f"{said} {or_schema(reader.function)}", operator=name, argument=word)
     found = word_of(parameter.hint)
     if found is not None and found is not STR:  # which may be a device
         return found, _NO_NOTES
@@ -209,7 +204,7 @@ def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None,
         elif not none and kind.has_tensor:
             advice = f"\nWrite `{word}: ... | None = None`, and make the array in the function."
         elif not none and " Write " not in message:
-            advice = f"\nGive it a default that is one, or hint `{word}: {type(default).__name__}`."
+            advice = f"\nGive it a default of that type, or hint `{word}: {type(default).__name__}`."
         raise HintError(f"{name}: {message}{advice}", operator=name, argument=word) from None
 
 

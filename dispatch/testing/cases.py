@@ -78,6 +78,11 @@ class Case(NamedTuple):
         return frozenset(i for i, name in enumerate(owners) if name in names)
 
     @property
+    def bounded(self) -> frozenset[int]:
+        """The places in `arrays` of those whose hint names a range of values."""
+        return self.places([a.name for a in self.op.schema.arguments if a.bounds is not None])
+
+    @property
     def integers(self) -> frozenset[int]:
         """The places in `arrays` of integers beside other arrays: indices, pointers and counts, which only the sample knows."""
         found = frozenset(i for i, x in enumerate(self.arrays) if x.dtype.kind in "iu")

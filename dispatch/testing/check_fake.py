@@ -37,6 +37,7 @@ from .variants import (
     lists,
     mixed_precision,
     named,
+    number_lists,
     numbers,
     single_precision,
     sizes,
@@ -114,6 +115,7 @@ def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...
         yield named(what, names), made
         for longer, other in islice(sizes(made, fixed, only_longer=True), 1):  # of a length by a step only some show the rule
             yield f"{named(what, names)} and {longer}", other
+    yield from number_lists(args, names, options.fixed)
     yield from ((what, made) for what, made in lists(args, names, options.fixed) if not what.startswith(NONE))
     yield from single_precision(args)
     for place, made in mixed_precision(args):

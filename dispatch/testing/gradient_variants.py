@@ -37,6 +37,7 @@ from .variants import (
     layouts,
     lists,
     named,
+    number_lists,
     numbers,
     single_precision,
     sizes,
@@ -78,7 +79,7 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
     for i in floats if len(floats) > 1 else ():  # which of two is the larger may decide
         beside = {*range(len(case.arrays))} - {i}
         yield case.with_args(_nearby(case.args, beside, FURTHER[1][0]), f" on the sample with {case.labels[i]} {ALONE}")
-    for what, args in values(case.args, kept):
+    for what, args in values(case.args, kept | case.bounded):
         if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
             yield case.with_args(args, f" on the sample {named(what, names)}")
     stay = {*options.fixed, *[name for name in names if FACT.search(repr(name))]}
@@ -92,6 +93,8 @@ def other_samples(case: Case, options: Options) -> Iterator[Case]:
             for longer, other in sizes(args, fixed):  # an axis of a square looks like its other
                 if longer.startswith(SQUARE):
                     yield case.with_args(_nearby(other, kept), f" on the sample {named(what, names)} and {longer}")
+        for what, args in number_lists(case.args, names, options.fixed):
+            yield case.with_args(args, f" on the sample {what}")
         yield from _of_lists(case, options, kept)
         for what, args in unbroadcast(case.args, fixed):
             yield case.with_args(_nearby(args, kept), f" on the sample {what}")
@@ -305,7 +308,7 @@ def check_far(case: Case, findings: Findings, options: Options, steps: dict[str,
     if case.say is None or not has_fork():
         return
     fixed = case.places(options.fixed)
-    probes = _far_probes(case, fixed | case.integers)
+    probes = _far_probes(case, fixed | case.integers | case.bounded)
     others = [made for made in apart(case.args, fixed) if made[0].startswith(ONE_ALONE)] + [*exchanged(case.args, fixed)]
     repeated = [] if case.integers else [(what, _nearby(args, fixed)) for what, args in others]
     if not probes and not repeated:
@@ -367,7 +370,7 @@ def check_zero(case: Case, findings: Findings, options: Options, rule: str) -> N
     Only the gradient by the array with the 0 is looked at: that of a power by its exponent, x**y * np.log(x), is none in many.
     """
     for place in sorted({*case.tracked} - case.places(options.fixed)):
-        if case.arrays[place].size > 1:
+        if case.arrays[place].size > 1 and place not in case.bounded:
             arrays = list(case.arrays)
             arrays[place] = arrays[place].copy(order="K")
             arrays[place].flat[0] = 0
@@ -398,7 +401,8 @@ def _overflown(probe: Probe, *, smooth: bool = False) -> tuple[str, str] | None:
     """The label of an input by which a gradient is no number where a difference is one, and what it is."""
     with quietly():
         try:
-            outputs = probe.floats(probe.run(probe.arrays))
+            with np.errstate(divide="raise" if smooth else "ignore", invalid="raise" if smooth else "ignore"):
+                outputs = probe.floats(probe.run(probe.arrays))  # of a kernel that divides by it too, 0 is not asked
             if not outputs or not all(np.isfinite(x).all() for _, x in outputs):
                 return None
             recording = probe.record()

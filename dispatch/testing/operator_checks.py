@@ -27,6 +27,7 @@ from .check_schema import check_schema
 from .check_vmap import check_batches
 from .child_process import Ended, Unfit, has_fork, run_in_fork, run_in_new
 from .closeness import tolerance
+from .kernel_runs import past_first_call
 from .report import Findings, Report
 from .sampled_arguments import Sample
 from .validate import validate
@@ -266,6 +267,7 @@ def _of_death(case: Case, check: str, ended: Ended) -> Findings:
 def _run(case: Case, names: Sequence[str], options: Options, runs: bool = True) -> Iterator[Outcome]:
     """Run checks one by one; yield the name and the findings of each, and whether the kernel gives a result on the sample."""
     with validate("default"):  # these checks look closer, and say what they find
+        past_first_call(case.op)
         for name in names:
             findings = Findings(case.name)
             if name == "test_schema":
@@ -336,7 +338,8 @@ def _single(op: Any) -> OpOverload:
             f"Name one: {op.name.replace('::', '.')}.{op.overloads()[0]}."
         )
     if not isinstance(op, OpOverload):
-        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given {kind_of(op)}.{made_of(op)}")
+        called = made_of(op) or " Write opcheck(op, (x,)): the operator, and a tuple of its arguments." * hasattr(op, "shape")
+        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given {kind_of(op)}.{called}")
     return op
 
 

@@ -24,7 +24,7 @@ from ..schema.schema import Argument
 from ..schema.types import INT, Base, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
 from .cases import arrays_in, bind, choices_of, is_array
 from .child_process import Say
-from .kernel_runs import run, written_arrays
+from .kernel_runs import past_first_call, run, written_arrays
 
 Shape = tuple[int, ...]
 DTYPES = (np.float64, np.int64, np.bool_)  # of the arrays, until a kernel accepts one
@@ -203,6 +203,7 @@ def _from_schema(
 def refusal(op: OpOverload, sample: Sample, say: Say | None = None) -> Exception | None:
     """What the kernel raises on a sample, which it gets in copies."""
     case = bind(op, sample.args, sample.kwargs)._replace(say=say)
+    past_first_call(op)
     return run(case, written_arrays(case), readonly=False).error
 
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -17,13 +16,13 @@ from ..core.pytree import leaves, mapped, paths
 from ..core.wrong_calls import block_function
 from ..dispatcher.observer import Watcher, watchers
 from ..dispatcher.printing import brief, place_of
+from ..dispatcher.written_arguments import checksum, only_read
 from ..errors import ArgumentError, DataDependentError, NoRuleError, OutputError, did_you_mean, how_many, kind_of
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.schema import Argument
 from ..schema.tags import Tag
 
 LEVELS = ("off", "default", "full")
-Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 
 
@@ -94,34 +93,28 @@ class _Call:
     """One call of a kernel, and what is known before it runs."""
 
     def __init__(self, op: OpOverload, definition: Definition, key: DispatchKey, args: Arguments) -> None:
-        self.op, self.definition, self.schema, self.args = op, definition, definition.schema, args
+        self.op, self.definition, self.schema, self.key, self.args = op, definition, definition.schema, key, args
         live = definition.table.source(key)
         self.kernel = f"kernel {place_of(live)}" if live is not None else "kernel"
         pairs = zip(definition.schema.arguments, args, strict=True)
         self.arrays = [(a, name, x) for a, value in pairs for name, x in _arrays(value, repr(a.name))]
         # NumPy's own functions do not agree on the order of what comes of a broadcast array.
         self.ordered = not any(0 in counted_strides(x) for *_, x in self.arrays)
-        self.written = [x for a, _, x in self.arrays if a.is_write]
+        self.only_read = only_read(definition, args)
 
     def _fault(self, text: str) -> OutputError:
         given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(self.definition.arguments.names, self.args, strict=True))
         return OutputError(f"{self.definition.name}: {text}\nThe call was ({given}).", operator=self.definition.name)
 
-    def sums(self) -> list[int | None]:
+    def sums(self) -> list[int]:
         """Return a checksum of each array that the kernel may only read."""
-        return [
-            None if a.is_write or any(_share(x, other) for other in self.written) else _checksum(x) for a, _, x in self.arrays
-        ]
+        return [checksum(x.array) for x in self.only_read]
 
-    def check_arguments(self, before: list[int | None], error: Exception | None) -> None:
+    def check_arguments(self, before: list[int], error: Exception | None) -> None:
         """Compare the arguments with their checksums: C code ignores the read-only flag."""
-        for (_, name, x), sum_before in zip(self.arrays, before, strict=True):
-            if sum_before is not None and _checksum(x) != sum_before:
-                base = name.split("'")[1]
-                raise self._fault(
-                    f"the {self.kernel} writes to its argument {name}, and the schema does not say so. "
-                    f"Compute on {base}.copy(), or declare it: mutates_args=({base!r},)."
-                ) from error
+        for x, sum_before in zip(self.only_read, before, strict=True):
+            if checksum(x.array) != sum_before:
+                raise self._fault(x.fault(self.definition, self.key)) from error
 
     def outputs_of(self, out: Any) -> list[Any]:
         """Return the outputs, one for each return, without a residual."""
@@ -225,10 +218,6 @@ def _arrays(x: Any, name: str) -> Iterator[tuple[str, Any]]:
     for path, leaf in zip(paths(x), leaves(x), strict=True):
         if isinstance(leaf, (np.ndarray, np.generic, FakeTensor)):
             yield name + path, leaf
-
-
-def _checksum(x: Array) -> int | None:
-    return None if x.dtype.hasobject else crc32(x.tobytes())
 
 
 def _share(x: Any, y: Any) -> bool:

@@ -210,8 +210,7 @@ def numbers(
     kept : collection of str
         The names of those that stay.
     special : bool
-        Whether 1 is tried too, and 0 of what is an amount by its name: kernels have a short way for these. And lists of floats
-        with one less.
+        Whether 1 is tried too, and 0 of what is an amount by its name: kernels have a short way for these.
     ahead : bool
         Whether a stride of 1 is 2 too, and the last of several ints one more: with these a kernel in C may read outside.
 
@@ -256,13 +255,49 @@ def numbers(
         if special and isinstance(x, kinds) and not AXIS.fullmatch(name):
             short = [1, 0] if AMOUNT.fullmatch(name) else [1]
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
-        if special and type(x) in (list, tuple) and len(x) > 1 and all(type(y) is float for y in x):
-            others = [x[:-1]]
         if ahead and not indices and type(x) in (list, tuple) and len(x) > 1 and all(type(y) is int and y > 0 for y in x):
             others = [] if AXES.fullmatch(name) else [type(x)([*x[:-1], x[-1] + 1])]
         for other in others:
             if other != x:
                 yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
+
+
+def number_lists(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
+    """Yield lists of numbers with one less, and with one more: the last float again, the last int in two parts of one sum.
+
+    Those that name axes stay, and those as long as an array or with one number for each of its axes.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    names : collection of str
+        Their names.
+    kept : collection of str
+        The names of those that stay.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [made for _, (x, *made) in number_lists((np.ones(7), [3, 4], [0.5, 2.0]), ["x", "sizes", "coefficients"])]
+    [[[3], [0.5, 2.0]], [[3, 3, 1], [0.5, 2.0]], [[3, 4], [0.5]], [[3, 4], [0.5, 2.0, 2.0]]]
+    """
+    arrays = arrays_in(args)
+    taken = {n for x in arrays for n in (x.ndim, *x.shape)}
+    for i, (name, x) in enumerate(zip(names, args, strict=True)):
+        if name in kept or type(x) not in (list, tuple) or len(x) < 2 or len(x) in taken or AXES.fullmatch(name):
+            continue
+        kinds = set(map(type, x))
+        if kinds not in ({int}, {float}):
+            continue
+        yield f"with one number less in '{name}'", (*args[:i], x[:-1], *args[i + 1 :])
+        last = type(x)([x[-1]] * 2 if kinds == {float} else [x[-1] - 1, 1])
+        if kinds == {float} or x[-1] > 1:
+            yield f"with one number more in '{name}'", (*args[:i], x[:-1] + last, *args[i + 1 :])
 
 
 def named(what: str, names: Sequence[str]) -> str:

@@ -139,7 +139,7 @@ MISUSE = [
     (lambda: grad(f, "y")(A, y=2), "grad by argument 'y' was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
     (lambda: grad(f, (0, "x"))(A, A), "grad by an argument was asked for twice: argnums=(0, 'x'). Name each once."),
     (lambda: grad(f, 1.0), "grad: argnums is a float. It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into the second call: grad(f)(x)."),
-    (lambda: grad(f, [0, 1]), "grad: argnums is a list. It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into the second call: grad(f)(x)."),
+    (lambda: grad(f, [0, 1]), "grad: argnums is a list. It says which arguments: the position of one, its name, or a tuple of these. Write argnums=(0, 1)."),
     (lambda: grad(f, (0, None)), "grad: argnums is a tuple with None in it. It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into the second call: grad(f)(x)."),
     (lambda: grad(f, (0, 0))(A, A), "grad by an argument was asked for twice: argnums=(0, 0). Name each once."),
     (lambda: grad(f, (0, -2))(A, A), "grad by an argument was asked for twice: argnums=(0, -2). Name each once."),

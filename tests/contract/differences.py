@@ -60,8 +60,9 @@ DIFFERENCES = {
     ),
     "aliases of library operators": (
         "Torch looks for a result that is an argument, or a view of one, at the calls of `custom_op` operators only; what a library "
-        "defines returns it in silence, and gradients and compiled code are wrong. Here the schema holds for every operator, however "
-        "defined, and the error names kernel and argument."
+        "defines returns it in silence, and gradients and compiled code are wrong; for a write that no schema declares at no call. "
+        "Here the schema holds for every operator, however defined, for writes at the first call of a kernel, and the error names "
+        "kernel and argument."
     ),
     "writing operators": (
         "Torch refuses gradients for operators that write to their arguments, at registration or at the walk back, and calls of `out` "

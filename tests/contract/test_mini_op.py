@@ -8,6 +8,7 @@ import dispatch
 from dispatch import FakeTensorMode, Tag, custom_op, register_autograd
 from dispatch.errors import AliasError, OpCheckError
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests
+from dispatch.testing.kernel_runs import past_first_call
 from dispatch.testing.operator_checks import ALL
 
 X = np.array([0.5, 1.0, 2.0])
@@ -55,13 +56,17 @@ def delayed_error(lib, ops):
 
 @pytest.fixture
 def incorrect_schema(ns):
-    """An operator that writes to its argument, which the call itself does not look at, and does not say so."""
+    """An operator that writes to its argument, and does not say so; its first call, which raises for that, is behind it."""
 
     def kernel(x):
         x += 1.0
         return x.copy()
 
-    return custom_op(f"{ns}::incorrect_schema", kernel, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op = custom_op(f"{ns}::incorrect_schema", kernel, mutates_args=(), schema="(Tensor x) -> Tensor")
+    with pytest.raises(AliasError, match="writes to its argument 'x'"):
+        op(X.copy())
+    past_first_call(op)
+    return op
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Which generators a function names; their states are read and set, and tell whether one has drawn."""
 
 import copy
+import random as pythons_random
+from random import Random, gauss
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from dispatch.core.random_states import generators_of, given_generators, has_dra
 MAKE = {
     **{cls.__name__: lambda cls=cls: np.random.Generator(cls(3)) for cls in (np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64)},
     "RandomState": lambda: np.random.RandomState(3),
-}  # fmt: skip
+}
+PYTHONS = (lambda x: x.gauss(0, 1), lambda x: x.random(), lambda x: x.sample(range(9), 4), lambda x: x.randbytes(1))  # fmt: skip
 
 
 @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
@@ -27,13 +30,37 @@ def test_a_state_is_read_and_set_and_tells_whether_something_was_drawn(make, dra
     np.testing.assert_array_equal(draw(x), found)
 
 
+@pytest.mark.parametrize("draw", PYTHONS)
+def test_so_is_one_of_python(draw):
+    x = Random(3)
+    x.gauss(0, 1)  # it keeps the second of two
+    before = state_of(x)
+    assert not has_drawn(x, before)
+    found = draw(x)
+    assert has_drawn(x, before)
+    set_state(x, before)
+    assert not has_drawn(x, before)
+    assert draw(x) == found
+
+
+def test_a_module_and_the_methods_of_its_generator_stand_for_that():
+    pythons, numpys, own = pythons_random._inst, np.random.mtrand._rand, Random(1)
+    legacy, drawn, mine = np.random, np.random.normal, own.gauss
+    assert generators_of(lambda: pythons_random.random()) == {"random": pythons}
+    assert generators_of(lambda: gauss(0, 1)) == {"random": pythons}
+    assert generators_of(lambda: legacy.normal()) == {"numpy.random": numpys}
+    assert generators_of(lambda: drawn()) == {"numpy.random": numpys}
+    assert generators_of(lambda: (own, mine)) == {"own": own, "mine": own}
+    assert generators_of(lambda: (np.sin, copy.copy, np.random)) == {"numpy.random": numpys}
+
+
 def test_only_generators_are_found():
     rng, other = np.random.default_rng(0), "no generator"
     assert generators_of(lambda: (rng, other)) == {"rng": rng}
     assert generators_of(np.sin) == {}
     assert given_generators((1, rng), {"r": rng, "x": other}) == {"argument 1": rng, "r": rng}
     assert generators_of(lambda: np.random.default_rng) == {"numpy.random": np.random.mtrand._rand}
-    assert [is_generator(x) for x in (rng, np.random.RandomState(0), np.random, rng.bit_generator)] == [True, True, False, False]
+    assert [is_generator(x) for x in (rng, np.random.RandomState(0), Random(0), np.random, rng.bit_generator)] == [True] * 3 + [False] * 2
 
 
 def test_generators_of_the_functions_that_it_calls_are_found():

@@ -212,6 +212,34 @@ def test_a_reload_defines_in_silence(tmp_path, monkeypatch):
         del sys.modules["reloaded_ops"]
 
 
+def written_twice(name, first, second, inside=""):
+    """What the second of two functions is told that makes the operator of the first, in a module or in a function of one."""
+    made = "".join(
+        f"def {word}(x):\n    return x * {factor}\ncustom_op('redefinition::{name}', {word}, mutates_args=(), schema='(Tensor x) -> Tensor')\n"
+        for factor, word in ((2, first), (3, second))
+    )
+    scope = {"__name__": __name__, "custom_op": custom_op}
+    code = compile("def run():\n" + made.replace("\n", "\n ").replace("def", " def", 1) + "\nrun()" if inside else made, "<string>", "exec")
+    found = said(lambda: exec(code, scope))
+    assert np.array_equal(getattr(ops.redefinition, name)(A), 3 * A)
+    return found
+
+
+def test_a_function_of_another_name_says_which_it_takes_the_place_of():
+    (found,) = written_twice("twice", "double", "triple")
+    assert found == (
+        "redefinition::twice was double (<string>:1), and is triple from here on, also for who holds the first. Give one of the two "
+        "another name."
+    )
+    assert written_twice("again", "double", "double") == []
+
+
+def test_a_lambda_and_what_a_function_makes_say_nothing():
+    assert written_twice("inside", "double", "triple", inside="run") == []
+    custom_op("redefinition::anonymous", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+    assert said(lambda: custom_op("redefinition::anonymous", np.add.reduce, mutates_args=(), schema="(Tensor x) -> Tensor")) == []
+
+
 def test_it_points_at_the_line_that_defines():
     by_custom_op(2.0)
     with pytest.warns(RedefinitionWarning) as caught:

@@ -281,7 +281,7 @@ def test_an_unknown_hint_names_the_nearest_and_the_way_out(hint, nearest):
         read(hint)
     assert str(caught.value) == (
         f"ns::op: parameter 'x' has the hint {show(hint)}, which has no schema type.\n"
-        f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.'
+        f'The nearest hint that has one: {nearest}. Or write schema="(Tensor hint, str name=\'x\') -> Tensor" yourself.'
     )
     assert (caught.value.operator, caught.value.argument) == ("ns::op", "x")
 
@@ -364,7 +364,6 @@ def test_an_unknown_name_says_what_to_import_and_keeps_the_cause():
 @pytest.mark.parametrize(
     ("hint", "cause"),
     [
-        ("np.ndaray", AttributeError),
         ("np.ndarray |", SyntaxError),
         ("np.ndarray[", SyntaxError),
         ("1 / 0", ZeroDivisionError),
@@ -374,6 +373,12 @@ def test_text_that_does_not_evaluate(hint, cause):
     with pytest.raises(HintError, match=f"Evaluating it raised {cause.__name__}: ") as caught:
         read(hint)
     assert isinstance(caught.value.__cause__, cause)
+
+
+def test_a_slip_in_the_name_of_a_modules_attribute_is_told():
+    with pytest.raises(HintError, match=r"\nnumpy has no 'ndaray'\. Did you mean 'ndarray'\?$") as caught:
+        read("np.ndaray")
+    assert isinstance(caught.value.__cause__, AttributeError)
 
 
 def test_text_inside_a_hint_is_evaluated_too():

@@ -16,6 +16,7 @@ from dispatch.errors import DefinitionError, OpCheckError
 from dispatch.schema.schema import Schema
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from dispatch.testing.generated_tests import ACCEPT, SAVE, Failures, repro
+from dispatch.testing.kernel_runs import past_first_call
 from dispatch.testing.operator_checks import ALL
 
 numbers = itertools.count()
@@ -25,6 +26,7 @@ X = np.arange(3.0)
 def operator(kernel, schema="(Tensor x) -> Tensor"):
     op = custom_op(f"generated{next(numbers)}::f", kernel, mutates_args=(), schema=schema)
     op.register_fake(lambda x: np.empty_like(x))
+    past_first_call(op)  # which raises by itself for what these tests let the checks find
     return op
 
 

@@ -1,10 +1,12 @@
 """A derivative is compared where the sample does not look: other values, sizes, strides, recordings, and all tangents at once."""
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 import pytest
 from faulty_operators import TABLE, V, W, X, define, t
 
-from dispatch import DispatchKey
+from dispatch import DispatchKey, custom_op
 from dispatch.core.source import where
 from dispatch.testing import opcheck
 from dispatch.testing.cases import Options, bind
@@ -226,6 +228,38 @@ def test_a_gradient_at_zero_may_be_no_number_where_there_is_none(name):
         "a vertical tangent": (np.cbrt, lambda x: 1 / (3 * np.cbrt(x) ** 2)),
     }[name]
     assert at_zero(lambda x: kernel(x), divided(derivative)) == "SUCCESS"
+
+
+def test_a_kernel_that_divides_by_it_too_is_not_asked_at_zero():
+    assert at_zero(lambda x: 1 / (1 + 2 / x), lambda g, x: g * 2 / (x + 2) ** 2 * (x / x)) == "SUCCESS"
+
+
+class Interval(NamedTuple):
+    """As annotated-types has it."""
+
+    gt: float
+
+
+@pytest.mark.parametrize("bound", [None, Interval(0.0)])
+def test_a_range_that_a_hint_names_is_kept_to(bound):
+    @custom_op("variants::root_of_square", mutates_args=())
+    def kernel(x: Annotated[np.ndarray, bound] if bound else np.ndarray) -> np.ndarray:
+        return x**2 * 0.5
+
+    kernel.register_fake(lambda x: np.empty_like(x))
+    kernel.register_autograd(lambda ctx, g: g * np.exp(np.log(ctx.saved_tensors[0])), setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    said = opcheck(kernel, (t(np.array([0.3, 0.7, 2.0])),), test_utils="test_gradients", raise_exception=False)["test_gradients"]
+    assert (said == "SUCCESS") is (bound is not None)
+
+
+def test_a_gradient_that_counts_on_so_many_numbers_in_a_list_is_told():
+    def poly(x, c):
+        return sum(a * x for a in c)
+
+    op = define(poly, "(Tensor x, float[] c) -> Tensor")
+    op.register_autograd(lambda ctx, g: (g * (ctx.c[0] + ctx.c[1]), None), setup_context=lambda ctx, inputs, output: setattr(ctx, "c", inputs[1]))
+    said = str(opcheck(op, (t(np.ones(5)), [0.5, 2.0]), raise_exception=False)["test_gradients"])
+    assert "raises IndexError on the sample with one number less in 'c' (x: float64[5], c: list[float])" in said
 
 
 @pytest.mark.parametrize("x", [[1e8, 1e-3, 2.0], [10**8.5, 1e-3, 2.0], [10**9.25, 1e-2, 3.0], [1e6, 1.0, 2.0]], ids=str)

@@ -175,7 +175,7 @@ def test_a_write_past_the_flag_is_found():
     message = said(lambda: fully(op, A, [np.zeros(3)]), OutputError)
     assert message == (
         f"{op.name}: the kernel {where(kernel)} writes to its argument 'ys'[0], and the schema does not say so. "
-        "Compute on ys.copy(), or declare it: mutates_args=('ys',).\nThe call was (x: float64[2, 3], ys: list[float64[3]])."
+        "Compute on a copy of it, or declare it: mutates_args=('ys',).\nThe call was (x: float64[2, 3], ys: list[float64[3]])."
     )
 
 

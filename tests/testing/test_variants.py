@@ -11,6 +11,7 @@ from dispatch.testing.variants import (
     exchanged,
     lists,
     longer,
+    number_lists,
     numbers,
     permuted,
     single_precision,
@@ -158,6 +159,18 @@ def test_lists_that_stay_are_left_alone():
     assert three == [[3, 2, 2], [2, 3, 2], [2, 2, 3]]
     assert list(lists((xs,), ["xs"], {"xs"})) == []
     assert list(lists(([1, 2],), ["xs"])) == []
+
+
+def test_lists_of_numbers_become_shorter_and_longer():
+    def made(xs, name="xs", *beside, kept=()):
+        names = [name, *map(str, range(len(beside)))]
+        return [args[0] for _, args in number_lists((xs, *beside), names, kept)]
+
+    assert made([3, 4]) == [[3], [3, 3, 1]]
+    assert made((0.5, 1.0)) == [(0.5,), (0.5, 1.0, 1.0)]
+    assert made([2, 1]) == [[2]]  # 1 has no two parts
+    assert made([1]) == made([True, False]) == made([1, 2.0]) == made([3, 4], "axes") == made([3, 4], kept={"xs"}) == []
+    assert made([3, 4], "xs", np.ones((5, 6))) == made([3, 4], "xs", np.ones(2)) == []  # one for each axis, or each element
 
 
 def test_a_permutation_of_numbers_stays_one():

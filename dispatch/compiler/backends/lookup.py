@@ -176,6 +176,8 @@ def find_backend(backend: str | Backend) -> Backend:
     if backend not in _backends:
         names = ", ".join(list_backends())
         close = did_you_mean(backend, (REPLAY, *_backends))
+        if backend == "inductor":
+            close = " The backend 'torch' hands the graph to torch.compile, whose own is 'inductor'."
         raise DefinitionError(f"there is no backend {backend!r}. Backends: {names}.{close}")
     return _backends[backend].program
 

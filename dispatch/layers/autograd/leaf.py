@@ -156,7 +156,7 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
     if value.dtype.kind not in "fc":
         raise GradientError(
             f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "
-            "Cast it: x.astype(float)."
+            "Cast it: x.astype(float); of a list, write its numbers as floats."
         )
     dtype = value.dtype
     leaf = Leaf((value.shape, dtype if dtype.isnative else dtype.newbyteorder("=")))  # that of all that NumPy computes

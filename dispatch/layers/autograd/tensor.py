@@ -1,7 +1,7 @@
 """TrackedTensor: a value whose operator calls are recorded. More than 350 lines, because each public method has its manual."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Never
 
 import numpy as np
@@ -385,10 +385,11 @@ def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
         raise GradientError(f"{who} was given no inputs. Leave inputs= out to ask for the gradients of all leaves.")
     for place, x in enumerate(values):
         if not isinstance(x, TrackedTensor):
-            raise GradientError(
-                f"{who} was asked for a gradient at inputs{path_of(inputs, place)}, which is {kind_of(x)} and not tracked. "
-                "Make it a leaf before it is used: dispatch.tensor(a, requires_grad=True)."
-            )
+            remedy = "Make it a leaf before it is used: dispatch.tensor(a, requires_grad=True)."
+            if isinstance(x, Iterable) and not hasattr(x, "shape"):
+                remedy = "Give the values in a list or a tuple, list(inputs)."
+            at = f"inputs{path_of(inputs, place)}"
+            raise GradientError(f"{who} was asked for a gradient at {at}, which is {kind_of(x)} and not tracked. {remedy}")
         if x.level is not level:
             raise GradientError(
                 f"{who} was asked for a gradient at inputs{path_of(inputs, place)}, which is tracked by {x.level!r}, and the "

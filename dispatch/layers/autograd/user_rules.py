@@ -191,6 +191,9 @@ def _left_out(op: OpOverload, node: Context, count: int) -> int:
         return len(names) - count
     behind = "" if last + 1 == len(names) else f"; those behind {names[last]!r}, which are no arrays, may be left out"
     some = how_many(count, "gradient")
+    if len(names) == 1 and count > 1:
+        is_list = bool(op.schema.arguments[0].type.parts)
+        behind += f", or {'a list for the list, ([...],)' if is_list else 'one array, np.asarray([...])'}"
     raise GradientError(
         f"{op.name}: its backward returned {some}, and the operator has {how_many(len(names), 'argument')} "
         f"({', '.join(names)}). Return one for each, None for those without{behind}.",

@@ -93,7 +93,7 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
                 with suppress(Exception):  # the first says it better
                     return mapped(_left, _run(g, args, kwargs)[1])
         if isinstance(error, (TypeError, AttributeError)):
-            check_takes("eval_shape", f, args, kwargs)
+            check_takes("eval_shape", f, args, kwargs, "" if args else " They go into the same call: eval_shape(f, x).")
         raise
     if not any(hasattr(x, "shape") for x in [*leaves(taken), *leaves(out)]):
         first = next(iter(args), None)
@@ -112,6 +112,11 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return mode.from_array(x)
         if line := line_for(x):
             raise ArgumentError(f"eval_shape takes arrays, and was given {kind_of(x)}. Write {line}.")
+        if isinstance(x, type):  # np.float32 has a shape and a dtype, which are none of its instances'
+            if issubclass(x, np.generic):
+                said = f"eval_shape takes arrays, and was given the class {x.__name__}"
+                raise ArgumentError(f"{said}. Write np.empty(shape, np.{x.__name__}).")
+            return x
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             return x
         try:

@@ -72,7 +72,7 @@ def watched(f: Callable[..., Any], generators: dict[str, Any], run: Callable[[li
     if batches[0].randomness == "error" or not any(batch.has_drawn for batch in batches):
         for name, state in before.items():
             if has_drawn(generators[name], state):
-                where = name if name == "numpy.random" or " " in name else f"the Generator '{name}'"
+                where = name if name in ("numpy.random", "random") or " " in name else f"the Generator '{name}'"
                 told = "" if batches[0].randomness == "different" else " and vmap(f, randomness='different')"
                 who = getattr(innermost(f), "__name__", type(f).__name__)
                 raise BatchingError(

@@ -1,5 +1,6 @@
 """The transform `vmap`: wraps the arguments as a batch, runs the function once, and unwraps the results."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, wraps
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
 from ...core.random_states import generators_of, given_generators
+from ...core.source import levels_out
 from ...core.wrong_calls import clear
 from ...errors import BatchingError, check_function, check_word, how_many, kind_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -98,6 +100,8 @@ def vmap(
                 by_name = "no argument is mapped: one given by name is whole for each item"
                 raise BatchingError(f"vmap: {by_name}. Give by position what has an axis to map.")
             dims, size = _axes_and_size(args, dims)
+        if keywords:
+            _warn_of_names(keywords, size)
         given = given_generators(args, keywords) if asks and (keywords or None in dims) else None
         if own or given:
             return watched(f, {**own, **(given or {})}, partial(run, args, keywords, dims, size))
@@ -126,8 +130,8 @@ def vmap(
 def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any) -> None:
     if not (in_dims is None or isinstance(in_dims, int) or type(in_dims) is tuple):
         raise BatchingError(
-            f"vmap: in_dims is {kind_of(in_dims)}. It is an axis, None, or a tuple of one for each positional argument; an "
-            "argument that is a container may have one of axes: in_dims=([0, 1],)."
+            f"vmap: in_dims is {kind_of(in_dims)}. It is an axis, None, or a tuple of one for each positional argument: "
+            "in_dims=(0, None); an argument that is a container may have one of axes: in_dims=([0, 1],)."
         )
     check_word(randomness, "vmap: randomness", RANDOMNESS, BatchingError)
     for name, number, what in (("chunk_size", chunk_size, "items"), ("workers", workers, "threads")):
@@ -147,6 +151,20 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
         advice = "Give arrays of one length, or None in in_dims for what all items share."
         raise BatchingError(f"vmap: the mapped axes differ in length: {said}. {advice}")
     return axes, sizes[0][2]
+
+
+def _warn_of_names(keywords: dict[str, Any], size: Any) -> None:
+    """Warn of an array given by name that has as many items as are mapped: JAX's vmap maps it, and this one does not."""
+    for name, x in keywords.items():
+        shape: tuple[Any, ...] = x.shape if is_array(x) else ()
+        if shape and shape[0] == size and type(size) is int and size > 1:
+            warnings.warn(
+                f"vmap: {name}= is an array of shape {tuple(shape)}, and each of the {size} items gets all of it: what is "
+                "given by name is not mapped. Give it by position to map it, or with None in "
+                "in_dims to say that all items share it.",
+                UserWarning,
+                stacklevel=levels_out(),
+            )
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:

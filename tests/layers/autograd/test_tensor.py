@@ -59,7 +59,7 @@ def test_a_dtype_that_has_no_gradient(data):
     dtype = np.asarray(data).dtype
     assert said(lambda: leaf(data)) == (
         f"a gradient was asked of an array of dtype {dtype}: only floating-point and complex values have one. "
-        "Cast it: x.astype(float)."
+        "Cast it: x.astype(float); of a list, write its numbers as floats."
     )
 
 
@@ -102,7 +102,7 @@ def test_one_number_can_be_read_by_item_and_compared():
 
 NO_NUMBER = (
     "a number was asked of a tracked value of shape () and dtype float64, by float() or by writing it into a plain array: its "
-    "gradient would be lost in silence. Write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an array, make that of a tracked "
+    "gradient would be lost in silence. Return the value itself, not float() of it; write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it into an array, make that of a tracked "
     "one: np.zeros_like(x, shape=...), or np.stack the pieces."
 )
 
@@ -125,8 +125,8 @@ def test_one_is_not_written_into_an_array_in_silence():
 def test_an_array_of_one_is_refused(read):
     assert said(lambda: read(leaf()), ConversionError) == (
         "a NumPy array was asked of a tracked value of shape (3,) and dtype float64: its gradient would be "
-        "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; "
-        "x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; dispatch.detach(x) where a constant is meant; to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+        "lost in silence. Write dispatch.detach(x) where a constant is meant; dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; "
+        "x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
     )
 
 

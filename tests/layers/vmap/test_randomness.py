@@ -2,6 +2,9 @@
 
 import functools
 import itertools
+import random
+import subprocess
+import sys
 from typing import Any
 
 import making
@@ -189,6 +192,8 @@ OWN = {  # a function that draws by itself, and what the message calls the gener
     "global": (lambda rng: lambda x: x + shared.normal(size=4), "the Generator 'shared'"),
     "of an object": (lambda rng: Noisy(rng).step, "the Generator 'self.rng'"),
     "numpy.random": (lambda rng: lambda x: x + np.random.normal(size=4), "numpy.random"),  # noqa: NPY002
+    "Python's module": (lambda rng: lambda x: x + random.random(), "random"),
+    "Python's own": (lambda rng: lambda x, r=random.Random(1): x + r.random(), "the Generator 'r'"),  # noqa: B008
     "a default": (lambda rng: lambda x, r=np.random.RandomState(1): x + r.normal(size=4), "the Generator 'r'"),  # noqa: B008
     "a default by name": (lambda rng: lambda x, *, r=rng: x + r.normal(size=4), "the Generator 'r'"),
     "a partial's keyword": (lambda rng: functools.partial(lambda x, r: x + r.normal(size=4), r=rng), "the Generator 'r'"),
@@ -217,6 +222,16 @@ def test_one_draw_for_all_items_is_refused_unless_it_was_asked_for(which, random
         f" draws from {who} itself, which is one draw for all items of a vmap. Write dispatch.numpy.random.normal(rng, loc, scale, "
         f"size) in it{told} for a draw for each item, or vmap(f, randomness='same') where all shall have one."
     )
+
+
+def test_the_first_draw_of_a_process_is_seen():
+    program = (
+        "import sys, numpy as np, dispatch\n"
+        "run = dispatch.vmap(lambda x: x + np.random.normal())\n"
+        "try:\n    run(np.zeros(3))\nexcept dispatch.errors.BatchingError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("<lambda> draws from numpy.random itself, which is one draw for all items of a vmap.")
 
 
 def test_a_generator_among_the_arguments_is_seen_too():

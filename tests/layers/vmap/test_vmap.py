@@ -1,6 +1,7 @@
 """Batching: rules against the loop they stand for."""
 
 import collections
+import warnings
 
 import making
 import numpy as np
@@ -55,6 +56,21 @@ def test_an_axis_for_each_argument(dims):
 
 def test_keyword_arguments_are_handed_on_as_they_are():
     assert np.array_equal(vmap(lambda x, *, y: x * y)(A, y=A[0]), A * A[0])
+
+
+def test_an_array_by_name_of_as_many_items_is_warned_of():
+    with pytest.warns(UserWarning, match="by name") as caught:
+        assert vmap(lambda x, y: x * y)(np.ones(3), y=np.arange(3.0)).shape == (3, 3)
+    assert str(caught[0].message) == (
+        "vmap: y= is an array of shape (3,), and each of the 3 items gets all of it: what is given by name is not mapped. Give it by "
+        "position to map it, or with None in in_dims to say that all items share it."
+    )
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for y in (np.ones((2, 3)), 3.0, np.ones(()), [1.0, 2.0, 3.0], np.float64(3.0)):
+            vmap(lambda x, y: x * y[0] if isinstance(y, list) else np.sum(x * y))(np.ones(3), y=y)
+        vmap(lambda x, y: x * y)(np.ones(1), y=np.ones(1))
 
 
 def test_several_outputs_and_an_axis_for_each():
