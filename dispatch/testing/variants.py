@@ -34,7 +34,8 @@ MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
 LONG = 1031  # one that is beyond the buffers which kernels keep for short arrays
 # of which 0 is one: of a step or a tolerance it is none, and a loop by it would not end
-AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power)\d*"
+AMOUNT = re.compile(r"(\w+_)?(sigma|shift|offset|angle|gain|factor|scale|alpha|beta|weight|lag|delay|pad|padding|power"
+                    r"|before|after|left|right|top|bottom|margin|extra)\d*"
                     r"|(\w+_)?(n|order|degree|times|repeats|rounds|passes|sweeps|steps|iters|iterations)")
 # of which 0 has a short way, and the next number is as good; of an offset or a stride it may lie outside
 CHOICE = re.compile(r"(\w+_)?(ddof|correction|order|ord|degree|deriv|derivative|norm|mode|lower|unit|p)")
@@ -233,6 +234,7 @@ def numbers(
     [(2, (2, 2)), (1, (2, 3))]
     """
     indices = any(x.dtype.kind in "iu" for x in arrays_in(args))
+    kinds = (float, np.floating) if indices else (int, float, np.floating)
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
         if name in kept:
             continue
@@ -251,7 +253,6 @@ def numbers(
             others = [x + 1 if indices else x - 1]
         if special and isinstance(x, np.dtype):
             others = [np.dtype(dtype) for dtype in (np.float64, np.float32)]
-        kinds = (float, np.floating) if indices else (int, float, np.floating)
         if special and isinstance(x, kinds) and not AXIS.fullmatch(name):
             short = [1, 0] if AMOUNT.fullmatch(name) else [1]
             others += [type(x)(y) for y in short if others and type(x)(y) not in others]
@@ -260,12 +261,18 @@ def numbers(
         for other in others:
             if other != x:
                 yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
+    amounts = [i for i, name in enumerate(names) if AMOUNT.fullmatch(name) and type(args[i]) in kinds and name not in kept]
+    if special and len(amounts) > 1:
+        last = amounts[-1]
+        given = tuple(type(x)(0) if i in amounts else x for i, x in enumerate(args))
+        yield f"with 0 for every amount, also another value of {last}", given
 
 
 def number_lists(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
-    """Yield lists of numbers with one less, and with one more: the last float again, the last int in two parts of one sum.
+    """Yield lists of numbers with a smaller first float, with one less, and with one more.
 
-    Those that name axes stay, and those as long as an array or with one number for each of its axes.
+    One more is the last float again, or the last int in two parts of one sum. Lists that name axes stay, and those as long as
+    an array, or with one number for each of its axes, keep their length.
 
     Parameters
     ----------
@@ -284,15 +291,17 @@ def number_lists(args: Arguments, names: Collection[str], kept: Collection[str] 
     Examples
     --------
     >>> [made for _, (x, *made) in number_lists((np.ones(7), [3, 4], [0.5, 2.0]), ["x", "sizes", "coefficients"])]
-    [[[3], [0.5, 2.0]], [[3, 3, 1], [0.5, 2.0]], [[3, 4], [0.5]], [[3, 4], [0.5, 2.0, 2.0]]]
+    [[[3], [0.5, 2.0]], [[3, 3, 1], [0.5, 2.0]], [[3, 4], [0.35, 2.0]], [[3, 4], [0.5]], [[3, 4], [0.5, 2.0, 2.0]]]
     """
     arrays = arrays_in(args)
     taken = {n for x in arrays for n in (x.ndim, *x.shape)}
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
-        if name in kept or type(x) not in (list, tuple) or len(x) < 2 or len(x) in taken or AXES.fullmatch(name):
+        kinds = set(map(type, x)) if type(x) in (list, tuple) else set()
+        if name in kept or kinds not in ({int}, {float}) or len(x) < 2 or AXES.fullmatch(name):
             continue
-        kinds = set(map(type, x))
-        if kinds not in ({int}, {float}):
+        if kinds == {float} and x[0]:
+            yield f"with another first number in '{name}'", (*args[:i], type(x)([0.7 * x[0], *x[1:]]), *args[i + 1 :])
+        if len(x) in taken:
             continue
         yield f"with one number less in '{name}'", (*args[:i], x[:-1], *args[i + 1 :])
         last = type(x)([x[-1]] * 2 if kinds == {float} else [x[-1] - 1, 1])

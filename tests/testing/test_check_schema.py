@@ -682,3 +682,13 @@ def test_what_a_cycle_holds_is_not_lost_in_c():
         return x * 2
 
     assert _lost_in_c(bind(define(kernel), (B,), {}), [False]) < 1000  # of 8000 each: other threads allocate meanwhile
+
+
+def test_a_step_between_rows_whose_sign_is_lost_is_told_though_the_values_beside_them_are_as_large():
+    def largest(x):
+        steps = tuple(map(abs, x.strides))
+        return np.lib.stride_tricks.as_strided(x, strides=steps).max(axis=1)
+
+    for seed in range(5):
+        message = fault(define(largest), (np.random.default_rng(seed).random((3, 5)),), check="test_schema")
+        assert "for the same values with reversed" in message

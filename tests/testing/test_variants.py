@@ -139,6 +139,16 @@ def test_amounts_have_their_special_values_tried_and_steps_do_not():
     assert tried("count", 2) == [1]
     assert tried("axis", 1) == [0, -1]
     assert tried("axis", -1) == [0]
+    assert tried("before", 3) == [2, 1, 0]
+
+
+def test_all_amounts_are_zero_once():
+    found = [args[1:] for _, args in numbers((np.ones(3), 2, 1.5, 3), ["x", "before", "scale", "count"], special=True)]
+    assert found[-1] == (0, 0.0, 3)
+    assert [args[1:] for _, args in numbers((np.ones(3), 2, 3), ["x", "before", "count"], special=True)][-1] == (2, 1)
+    assert (0, 0) not in [args[1:] for _, args in numbers((np.ones(3), 2, 1), ["x", "before", "after"])]
+    kept = [args[1:] for _, args in numbers((np.ones(3), 2, 1), ["x", "before", "after"], ["after"], special=True)]
+    assert all(after == 1 for _, after in kept)
 
 
 def test_integers_become_smaller_where_these_hold_them():
@@ -167,7 +177,8 @@ def test_lists_of_numbers_become_shorter_and_longer():
         return [args[0] for _, args in number_lists((xs, *beside), names, kept)]
 
     assert made([3, 4]) == [[3], [3, 3, 1]]
-    assert made((0.5, 1.0)) == [(0.5,), (0.5, 1.0, 1.0)]
+    assert made((0.5, 1.0)) == [(0.7 * 0.5, 1.0), (0.5,), (0.5, 1.0, 1.0)]
+    assert made([0.5, 1.0], "xs", np.ones(2)) == [[0.7 * 0.5, 1.0]]
     assert made([2, 1]) == [[2]]  # 1 has no two parts
     assert made([1]) == made([True, False]) == made([1, 2.0]) == made([3, 4], "axes") == made([3, 4], kept={"xs"}) == []
     assert made([3, 4], "xs", np.ones((5, 6))) == made([3, 4], "xs", np.ones(2)) == []  # one for each axis, or each element

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload
+from ...core import DispatchKey, OpOverload
 from ...core.array_memory import is_complex
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError, GradientError, how_many, kind_of
@@ -20,6 +20,8 @@ from ...layers.autograd import Pullback, Pullbacks, Rule
 from ...layers.autograd.derivative_sources import Form, plugged
 from ...layers.jvp import Pushforward, Pushforwards
 from ...layers.opaque_rules import Opacity
+from ...schema.tags import Tag
+from ...schema.types import TENSOR, OptionalOf
 from .argument_selection import array_names, by_argument, check_single, raising
 from .opaque_partial import attempting, operator_of
 from .partials import pullback_of, pushforward_of
@@ -29,22 +31,21 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     """The form `elementwise=`."""
     check_single(op, "elementwise")
     chosen = by_argument(op, given, "elementwise=")
-    functions = {name: partial for name, partial in chosen.items() if callable(partial) and ufunc_of(partial) is None}
-    partials = {
-        name: _of_ufunc(op, name, partial) if ufunc_of(partial) is not None else partial for name, partial in chosen.items()
-    }
+    functions = {name: by for name, by in chosen.items() if callable(by) and ufunc_of(by) is None}
+    partials = {name: _of_ufunc(op, name, by) if ufunc_of(by) is not None else by for name, by in chosen.items()}
     opacity = Opacity()
+    held: list[bool] = []  # of one item, once the kernel was seen to work element by element
     pulls: dict[str, Pullback] = {}
     pushes: dict[str, Pushforward] = {}
     for name in array_names(op):
         if name not in partials:
             refuse = raising(op, name, "elementwise=")
             pulls[name], pushes[name] = Pullback(("g",), refuse), Pushforward(("t",), refuse)
-        elif (partial := partials[name]) is not None:
-            _check(op, name, partial)
+        elif (by := partials[name]) is not None:
+            _check(op, name, by)
             if name in functions:
-                partial = attempting(op, name, functions, opacity)
-            pulls[name], pushes[name] = _held(op, name, partial)
+                by = attempting(op, name, functions, opacity)
+            pulls[name], pushes[name] = _held(op, name, by, held)
     function = next((getattr(p, "__wrapped__", p) for p in partials.values() if callable(p)), None)
     called = (lambda: operator_of(op, functions, opacity)) if functions else None
     return Form(Pullbacks(pulls), Pushforwards(pushes), function, operator=called, opacity=opacity)
@@ -100,11 +101,22 @@ def _check(op: OpOverload, name: str, partial: Any) -> None:
             )
 
 
-def _held(op: OpOverload, name: str, partial: Any) -> tuple[Pullback, Pushforward]:
+def _held(op: OpOverload, name: str, given: Any, held: list[bool]) -> tuple[Pullback, Pushforward]:
     """The two directions of a partial, which raise where it is complex and both the argument and the result are real."""
-    pull, push = pullback_of(partial), pushforward_of(partial)
-    if isinstance(partial, (int, float)):
-        return pull, push
+    pull, push = pullback_of(given), pushforward_of(given)
+    if isinstance(given, (int, float)):
+
+        def pulled_number(g: Any) -> Any:
+            if not held:
+                _hold(op, held)
+            return pull.function(g)
+
+        def pushed_number(t: Any) -> Any:
+            if not held:
+                _hold(op, held)
+            return push.function(t)
+
+        return Pullback(("g",), pulled_number), Pushforward(("t",), pushed_number)
 
     def refused(found: Any, *real: Any) -> Any:
         if is_complex(found) and not any(real):
@@ -117,6 +129,8 @@ def _held(op: OpOverload, name: str, partial: Any) -> tuple[Pullback, Pushforwar
         return found
 
     def pulled(g: Any, dtype: Any, *read: Any) -> Any:
+        if not held:
+            _hold(op, held)
         found = pull.function(g, *read)
         if len(found.shape) != len(g.shape) or not all([n == m for n, m in zip(found.shape, g.shape, strict=True)]):
             raise GradientError(
@@ -128,7 +142,43 @@ def _held(op: OpOverload, name: str, partial: Any) -> tuple[Pullback, Pushforwar
         return refused(found, is_complex(g), dtype.kind == "c")
 
     def pushed(t: Any, out: Any, *read: Any) -> Any:
+        if not held:
+            _hold(op, held)
         return refused(push.function(t, *read), is_complex(t), is_complex(out))
 
     reads = pull.reads[1:]
     return Pullback(("g", f"{name}_dtype", *reads), pulled), Pushforward(("t", "out", *reads), pushed)
+
+
+def _hold(op: OpOverload, held: list[bool]) -> None:
+    """Raise where the middle one of three elements of a kernel's result changes with the elements beside it.
+
+    Where the kernel does not take three numbers, or draws them, nothing is said.
+    """
+    if Tag.random not in op.tags:
+        try:
+            with np.errstate(all="ignore"):
+                one, other = (_middle(op, np.array(values)) for values in ((0.5, 1.0, 1.5), (1.75, 1.0, 2.5)))
+        except Exception:  # it refuses them
+            one = other = 0.0
+        if not np.allclose(one, other, rtol=1e-6, atol=0.0, equal_nan=True):
+            raise GradientError(
+                f"{op.name}: elementwise= says that an element of the result depends on the elements at its place alone, and "
+                "its kernel gives another one where those beside it change. Register its backward: "
+                "register_autograd(backward).",
+                operator=op.name,
+            )
+    held.append(True)
+
+
+def _middle(op: OpOverload, values: np.ndarray[Any, Any]) -> Any:
+    """The second of three elements that a kernel makes of values, which all its arrays have."""
+    whole = []
+    for a in op.schema.arguments:
+        array = a.type in (TENSOR, OptionalOf(TENSOR))
+        if not array and not a.has_default:
+            raise LookupError(a.name)
+        whole.append(values.astype(a.dtype or float) if array else a.default)
+    count = op.arguments.positional
+    named = dict(zip(op.arguments.keyword_names, whole[count:], strict=True))
+    return np.asarray(op.at(DispatchKey.CPU)(*whole[:count], **named)).reshape(3)[1]

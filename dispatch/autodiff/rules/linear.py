@@ -20,8 +20,6 @@ from ...schema.tags import Tag
 from .argument_selection import array_names
 from .by_columns import check_needs, gradients, outputs_of
 
-DRAWING = {Tag.random, Tag.nondeterministic_seeded}
-
 __all__ = ["make", "where_held"]
 
 
@@ -47,7 +45,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     held_to: list[bool] = []
 
     def push(tangents: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-        if not held_to and _is_plain(args) and not DRAWING & {*op.tags}:
+        if not held_to and _is_plain(args) and Tag.random not in op.tags:
             _hold(op, moving, args)
             held_to.append(True)  # behind it: what is not linear raises at each derivative
         along = [_tangent(x, t) if moves else x for x, t, moves in zip(args, tangents, moving, strict=True)]

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch import grad
+from dispatch import DispatchKey, Tag, grad
 from dispatch.autodiff.rules.implicit import pushed_forward
-from dispatch.errors import DefinitionError, NoRuleError
+from dispatch.errors import DefinitionError, GradientError, NoRuleError
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
 
 said, define = making.said, making.define
 A = np.array([0.5, 1.0, 2.0])
@@ -82,3 +84,75 @@ def test_nothing_is_kept_that_no_partial_reads():
     op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: 2 * x + y)
     op.register_autograd(elementwise=(2.0, 1.0))
     assert dispatch.autograd.nbytes(op(making.leaf(A), making.leaf(A))) == 0
+
+
+# -- that the operator works element by element --------------------------------------------------------------------------------
+
+MIXES = {
+    "a running sum": np.cumsum,
+    "a running sum from the end": lambda x: np.cumsum(x[::-1])[::-1],
+    "shares of the sum": lambda x: x / np.sum(x),
+    "a sort": np.sort,
+    "a shift": lambda x: np.roll(x, 1),
+    "differences": lambda x: np.diff(x, prepend=0.0),
+    "shares of the largest": lambda x: x / np.max(x),
+    "a mean beside it": lambda x: x - np.mean(x),
+}
+SOUND = {
+    "a power": lambda x: x**2,
+    "a share of how many there are": lambda x: x / x.size,
+    "nan outside of its domain": np.arcsin,
+    "nan everywhere": lambda x: x * np.nan,
+    "zero": np.zeros_like,
+}
+DERIVATIVES = [lambda op: grad(lambda x: np.sum(op(x)))(A), lambda op: dispatch.jvp(op, (A,), (np.ones_like(A),))]
+
+
+@pytest.mark.parametrize("partial", [1.0, lambda x: np.ones_like(x), lambda out: out * 0 + 1])
+@pytest.mark.parametrize("name", MIXES)
+def test_a_kernel_that_mixes_elements_is_refused_at_each_derivative(name, partial):
+    op = define("(Tensor x) -> Tensor", lambda x: np.ascontiguousarray(MIXES[name](x)) + 0.0)
+    op.register_autograd(elementwise=partial)
+    for derivative in DERIVATIVES * 2:
+        assert said(lambda run=derivative: run(op), GradientError) == (
+            f"{op.name}: elementwise= says that an element of the result depends on the elements at its place alone, and its kernel "
+            "gives another one where those beside it change. Register its backward: register_autograd(backward)."
+        )
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_one_that_does_not_is_differentiated(name):
+    op = define("(Tensor x) -> Tensor", lambda x: np.array(SOUND[name](x)))
+    op.register_autograd(elementwise=lambda x: 2 * x)
+    with np.errstate(invalid="ignore"):
+        for derivative in DERIVATIVES:
+            derivative(op)
+
+
+def test_it_is_asked_once_and_with_what_the_schema_says():
+    seen = []
+
+    def kernel(x, n, *, w=None, k=2.0):
+        seen.append((x.dtype, n, None if w is None else w.shape, k))
+        return x * k
+
+    op = define("(Tensor x, int n=3, *, Tensor? w=None, float k=2.0) -> Tensor", kernel)
+    op.register_autograd(elementwise={"x": lambda k: k, "w": None})
+    for _ in range(2):
+        assert np.array_equal(grad(lambda x: np.sum(op(x)))(A), np.full(3, 2.0))
+    assert seen == [(A.dtype, 3, None, 2.0), *[(A.dtype, 3, (3,), 2.0)] * 2, (A.dtype, 3, None, 2.0)]
+
+
+@pytest.mark.parametrize("why", ["it draws", "it takes matrices alone", "a number that nobody knows"])
+def test_of_what_cannot_be_asked_nothing_is_said(why):
+    def kernel(x, n=None):
+        if why == "it takes matrices alone" and x.ndim != 2:
+            raise ValueError("a matrix")
+        return x * 2.0
+
+    text = "(Tensor x, int n) -> Tensor" if why == "a number that nobody knows" else "(Tensor x) -> Tensor"
+    op = build(Schema.parse(text, name="elementwisetests::asked"), (Tag.random,) if why == "it draws" else ())
+    op.register_at(DispatchKey.CPU, kernel)
+    op.register_autograd(elementwise={"x": 2.0})
+    x = A.reshape(1, 3)
+    assert np.array_equal(grad(lambda x: np.sum(op(x, 4) if "int" in text else op(x)))(x), np.full((1, 3), 2.0))

@@ -240,6 +240,10 @@ def test_the_forward_runs_once_for_value_and_gradient_and_for_every_row(name):
     case = CASES[name]
     op, i = case.make(), floating(case)[0]
     value_and_grad(reading(case, op, i))(case.args[i])
+    asked = name.startswith("elementwise") and all(a.type.has_tensor or a.has_default for a in op.schema.arguments)
+    assert len(case.calls) == (3 if asked else 1)  # at the first derivative it is held to what it says
+    case.calls.clear()
+    value_and_grad(reading(case, op, i))(case.args[i])
     assert len(case.calls) == 1
     out = op(*case.args)
     case.calls.clear()
