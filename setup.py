@@ -16,9 +16,8 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-DEBUG, COVERAGE, QUICK, WERROR = (
-    os.environ.get(f"DISPATCH_{switch}", "0") not in {"", "0"} for switch in ("DEBUG", "COVERAGE", "QUICK", "WERROR")
-)
+DEBUG, COVERAGE, QUICK, WERROR = (os.environ.get(f"DISPATCH_{x}", "0") not in {"", "0"}
+                                  for x in ("DEBUG", "COVERAGE", "QUICK", "WERROR"))
 
 # freethreading_compatible is left out: it states that one has tested, and no free-threaded build has run the tests.
 DIRECTIVES = {

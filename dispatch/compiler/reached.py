@@ -57,6 +57,7 @@ from .trusted import (
 
 BASES = ("typing", "abc", "collections.abc", "contextlib", "numbers", "_collections_abc")  # modules of bases that hold nothing
 ABSTRACT = ("abc", "_py_abc")
+INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
 KNOWN = sys.stdlib_module_names | {"numpy", "scipy"}  # whose functions are in the classes of listed modules
 # Of a class: what is not an attribute that code names, or is made anew with the class.
 UNREAD = frozenset(
@@ -306,6 +307,9 @@ class Reached:
         of_rule: bool = False,
     ) -> None:
         self._unread_places, self._changing, self._of_rule = unread, changing, of_rule
+        self._own = str(getattr(roots[0], "__module__", None)).partition(".")[0] if roots else ""
+        self._within = ""  # the function or class of another package, whose code is walked
+        self._named_by: dict[str, str] = {}  # and which of them names an attribute
         self.also = frozenset(also)  # what others read of what they are handed
         self.names: set[str] = set(self.also)
         self.texts = set(texts)  # that are given, are defaults or attributes: by one of them code may ask for an attribute
@@ -368,7 +372,10 @@ class Reached:
         """Raise for attributes that a traced value has not, or otherwise than an array."""
         strange = sorted((self.asked() & ARRAYS_OWN) - self._owned)
         if strange:
-            self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
+            said = f"it names .{strange[0]}, which says something else of a traced value than of an array"
+            if by := self._named_by.get(strange[0]):
+                raise TracingError(self._called(by, said))
+            self._refuse(said)
         if files := sorted((self.asked() & WRITE_FILES) - self._owned):
             self._refuse(f"it names .{files[0]}, by which an array writes a file")
         bound = sorted((self._taken & METHODS_IN_C) - self._owned - self._put) if self.writes or self.sets else []
@@ -438,10 +445,8 @@ class Reached:
                 f"it refers to a {cls.__name__} of {x.level!r}, and a graph outlives that. Pass it as an argument."
             )
         self.seen[id(x)] = x
-        if isinstance(x, type):
-            self._class_value(x, path)
-        elif cls is types.FunctionType:
-            self._function(x, path)
+        if isinstance(x, type) or cls is types.FunctionType:
+            self._code(x, path)
         elif cls is types.MethodType:
             self.visit(x.__func__, path)
             self.visit(x.__self__, f"{path}.__self__" if path else "self")
@@ -513,6 +518,35 @@ class Reached:
             self._listed_value(x, path)
         else:
             self._object(x, path)
+
+    def _code(self, x: Any, path: str) -> None:
+        """Walk a function or a class; where a package of others has it, say of what is refused in there who calls it."""
+        walk = self._class_value if isinstance(x, type) else self._function
+        name = "" if self._within else self._of_others(x)
+        if not name:
+            walk(x, path)
+            return
+        self._within = name
+        try:
+            walk(x, path)
+        except TracingError as error:
+            raise TracingError(self._called(name, str(error).partition(". Pass what")[0])) from None
+        finally:
+            self._within = ""
+
+    def _of_others(self, x: Any) -> str:
+        """The name of a function or class of an installed package, which is not that of the function that is compiled."""
+        module = str(getattr(x, "__module__", None))
+        top = module.partition(".")[0]
+        place = str(getattr(sys.modules.get(module), "__file__", None))
+        if top in ("numpy", PACKAGE, self._own) or not INSTALLED.search(place):
+            return ""
+        return f"{module.partition('._')[0]}.{x.__qualname__}"
+
+    @staticmethod
+    def _called(name: str, said: str) -> str:
+        remedy = "Make what calls it an operator: @dispatch.custom_op(...)."
+        return f"it calls {name}, of which no graph can be made: {said}. {remedy}"
 
     def _without_attributes(self, x: Any, path: str) -> None:
         """Refuse the attributes of a value whose copy has none, and compare that it is given none."""
@@ -586,6 +620,8 @@ class Reached:
             return
         code = names_in(f.__code__)
         self.names |= code.attributes
+        if self._within:
+            self._named_by = dict.fromkeys(code.attributes & ARRAYS_OWN, self._within) | self._named_by
         modules = {of for of, _ in code.asked if issubclass(type(f.__globals__.get(of)), types.ModuleType)}
         of_modules = {name for of, name in code.asked if of in modules}
         self.changes |= {name for of, name in code.asked if name not in of_modules} | ({""} if code.puts_items else set())

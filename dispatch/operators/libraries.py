@@ -305,11 +305,12 @@ class Library(Fields, metaclass=Block):
                 remove_fallback(fallback)
             for op, table in self._defined:
                 if op.table is table and known(op.name) is op:
-                    remove(op)
-                    op.table.retire(
+                    gone = (
                         f"{op.name} is gone: the library that defined it ({self.place}) was destroyed. Define it again, and "
                         f"look it up: dispatch.ops.{op.schema.namespace}.{op.schema.name}."
                     )
+                    remove(op, gone)
+                    op.table.retire(gone)
             if _owners.get(self.ns) is self:
                 del _owners[self.ns]
             if self._fallbacks:

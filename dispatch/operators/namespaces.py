@@ -121,6 +121,7 @@ class Namespace:
         self._name = name
         self._operators: dict[str, Operator] = {}
         self._aliases: dict[str, str] = {}
+        self._gone: dict[str, str] = {}  # what is said of the names of operators that are no more
         self._load: Callable[[], object] | None = None
         self._load_rest: Callable[[], object] | None = None
 
@@ -137,6 +138,8 @@ class Namespace:
             return getattr(self, self._aliases[name])
         with registration_lock:  # what is remembered below must not be what a registration has just changed
             if name not in self._operators:
+                if gone := self._gone.get(name):
+                    raise OperatorNotFoundError(gone)
                 known = dir(self)
                 shown = f" Operators: {', '.join(known[:20]) or 'none'}{', ...' if len(known) > 20 else ''}."
                 ns = NAMESPACES_ELSEWHERE.get(self._name, "")  # from_ufunc makes a namespace of that name

@@ -193,6 +193,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
             existing.redefine(op)
         operator._set(schema.overload, found)
         namespace._operators[schema.name] = operator
+        namespace._gone.pop(schema.name, None)
         namespace.__dict__.pop(schema.name, None)
         ops._namespaces[schema.namespace] = namespace
         found.table.reset()  # it is counted as a change, now that it can be found
@@ -258,8 +259,11 @@ def _is_one_module(one: str, other: str) -> bool:
     return (one in _MAINS or other in _MAINS) and len(files) == 1
 
 
-def remove(op: OpOverload) -> None:
-    """Remove an operator by its name, if it is still known by it; any module may then use the name."""
+def remove(op: OpOverload, gone: str = "") -> None:
+    """Remove an operator by its name, if it is still known by it; any module may then use the name.
+
+    `gone` is what a later look-up of the name says.
+    """
     schema = op.schema
     with registration_lock:
         namespace = ops._namespaces.get(schema.namespace)
@@ -270,6 +274,7 @@ def remove(op: OpOverload) -> None:
         namespace.__dict__.pop(schema.name, None)
         if not operator._overloads:
             del namespace._operators[schema.name]
+            namespace._gone[schema.name] = gone
             namespace._aliases = {second: name for second, name in namespace._aliases.items() if name != schema.name}
 
 

@@ -249,7 +249,9 @@ def test_a_result_that_was_taken_out_as_a_number_is_said(name):
         f"{name}: the function returned a plain number, and x.item() or x.tolist() in it gave plain numbers, which every derivative "
         "takes for constants: that of the result is zero. Return the array: x.sum() for x.sum().item()."
     )
-    for f in (lambda x: np.sum(x * x).item(), lambda x: sum((x * x).tolist())):
+    numbers = (lambda x: np.sum(x * x).item(), lambda x: sum((x * x).tolist()))
+    numpys = (lambda x: np.sum((x * x).tolist()), lambda x: np.float32(np.sum(x).item()), lambda x: np.sin(np.sum(x).item()))
+    for f in numbers + numpys:
         with pytest.warns(RuntimeWarning) as caught:
             TRANSFORMS[name](f)
         assert [str(warning.message) for warning in caught] == [said]

@@ -249,3 +249,62 @@ def test_what_a_listed_module_keeps_in_its_own_functions_is_not_looked_into(monk
     module.double.__qualname__ = "another"
     with pytest.raises(TracingError, match="it refers to cache, a function, which cannot be compared"):
         dispatch.compile(f, fullgraph=True)(np.ones(3))
+
+
+# -- packages of others ---------------------------------------------------------------------------------------------------------
+
+INSTALLED = """
+import functools
+import numpy as np
+
+@functools.lru_cache
+def kept(n):
+    return n
+
+def by_memory(x):
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+def by_cache(x):
+    return kept(2) * x
+
+class Spline:
+    kept = kept
+
+    def __init__(self, x):
+        self.x = self.kept(2) * x
+
+def sound(x):
+    return np.sin(x)
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages" / "package_of_others"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("from ._inside import *\n")
+    (folder / "_inside.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield __import__("package_of_others")
+    for name in ("package_of_others", "package_of_others._inside"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("by_memory", "it names .flags, which says something else of a traced value than of an array"),
+        ("by_cache", "it refers to kept, a function, which cannot be compared"),
+        ("Spline", "it refers to Spline.kept, a function, which cannot be compared"),
+    ],
+)
+def test_what_a_package_of_others_does_is_said_of_the_function_that_is_called(installed, name, said):
+    function = getattr(installed, name)
+    remedy = "Make what calls it an operator: @dispatch.custom_op(...)."
+    with pytest.raises(TracingError) as caught:
+        dispatch.compile(lambda x: function(x), fullgraph=True)(np.ones(3))
+    assert str(caught.value) == f"it calls package_of_others.{name}, of which no graph can be made: {said}. {remedy}"
+
+
+def test_one_that_a_graph_can_be_made_of_is_in_it(installed):
+    assert np.array_equal(dispatch.compile(lambda x: installed.sound(x), fullgraph=True)(np.ones(3)), np.sin(np.ones(3)))

@@ -267,7 +267,12 @@ def test_handles_to_what_went_say_so(ns):
             call()
     with pytest.raises(LibraryError, match=rf"the kernel of {ns}::f at CPU is gone"):
         kernel(X)
-    with pytest.raises(AttributeError, match="there is no operator"):
+    with pytest.raises(AttributeError, match=gone):
+        getattr(dispatch.ops, ns).f
+    with Library(ns, "DEF") as again:
+        again.define("f(Tensor x) -> Tensor")
+        assert getattr(dispatch.ops, ns).f.schema.name == "f"
+    with pytest.raises(AttributeError, match=gone):
         getattr(dispatch.ops, ns).f
 
 

@@ -151,14 +151,14 @@ def _held(op: OpOverload, name: str, given: Any, held: list[bool]) -> tuple[Pull
 
 
 def _hold(op: OpOverload, held: list[bool]) -> None:
-    """Raise where the middle one of three elements of a kernel's result changes with the elements beside it.
+    """Raise where the second of four elements of a kernel's result changes with the elements beside it.
 
-    Where the kernel does not take three numbers, or draws them, nothing is said.
+    Where the kernel does not take four numbers, or draws them, nothing is said.
     """
     if Tag.random not in op.tags:
         try:
             with np.errstate(all="ignore"):
-                one, other = (_middle(op, np.array(values)) for values in ((0.5, 1.0, 1.5), (1.75, 1.0, 2.5)))
+                one, other = (_second(op, np.array(values)) for values in ((0.5, 1.0, 1.5, 2.0), (1.75, 1.0, 2.5, 3.5)))
         except Exception:  # it refuses them
             one = other = 0.0
         if not np.allclose(one, other, rtol=1e-6, atol=0.0, equal_nan=True):
@@ -171,8 +171,8 @@ def _hold(op: OpOverload, held: list[bool]) -> None:
     held.append(True)
 
 
-def _middle(op: OpOverload, values: np.ndarray[Any, Any]) -> Any:
-    """The second of three elements that a kernel makes of values, which all its arrays have."""
+def _second(op: OpOverload, values: np.ndarray[Any, Any]) -> Any:
+    """The second of the elements that a kernel makes of values, which all its arrays have."""
     whole = []
     for a in op.schema.arguments:
         array = a.type in (TENSOR, OptionalOf(TENSOR))
@@ -181,4 +181,4 @@ def _middle(op: OpOverload, values: np.ndarray[Any, Any]) -> Any:
         whole.append(values.astype(a.dtype or float) if array else a.default)
     count = op.arguments.positional
     named = dict(zip(op.arguments.keyword_names, whole[count:], strict=True))
-    return np.asarray(op.at(DispatchKey.CPU)(*whole[:count], **named)).reshape(3)[1]
+    return np.asarray(op.at(DispatchKey.CPU)(*whole[:count], **named)).reshape(values.shape)[1]

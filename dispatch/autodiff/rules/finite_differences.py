@@ -46,6 +46,8 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
             x = args
             for i in path:
                 x = (items_of(x) or ())[i]
+            if fixed is not None:
+                _check_step(op, fixed, x)
             h = fixed or _step(x.dtype) * np.maximum(1.0, np.max(np.abs(x) * (unit != 0)))
             return along(args, _alone(args, path, unit), h)
 
@@ -57,12 +59,28 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
         if not moving:
             return None
         steepest = np.max(np.stack([np.max(np.abs(t)) for t in moving]))
+        for x in leaves(args) if fixed is not None else ():
+            _check_step(op, fixed, x)
         largest = np.max(np.stack([np.max(np.abs(x)) for x in leaves(args) if inexact_layout(x) is not None and x.size]))
         h = fixed or max(_step(t.dtype) for t in moving) * np.maximum(1.0, largest)
         # The step is the largest move of an element, whatever the length of the tangent; one that is zero moves nothing.
         return along(args, tangents, h / np.where(steepest == 0, 1.0, steepest))
 
     return Form(Rule(backward, setup_context, batched=True), jvp, None)
+
+
+def _check_step(op: OpOverload, step: Any, x: Any) -> None:
+    """Raise where a step is lost beside the values that it is added to: each difference would be zero."""
+    if not isinstance(x, np.ndarray) or inexact_layout(x) is None or not x.size:
+        return
+    least = np.spacing(np.abs(x).max())
+    if step < least:
+        raise GradientError(
+            f"{op.name}: finite_difference={step:g} is a step that {x.dtype} cannot add to values of up to "
+            f"{np.abs(x).max():g}, where the next number is {least:.1g} away: the derivative would be zero. Write "
+            "finite_difference=True for a step that fits, or cast to float64.",
+            operator=op.name,
+        )
 
 
 def _step(dtype: np.dtype[Any]) -> float:

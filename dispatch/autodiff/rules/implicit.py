@@ -44,6 +44,7 @@ from .argument_selection import check_function
 from .by_columns import outputs_of
 
 Function = Callable[..., Any]
+UNSOLVED = 0.05  # of the residual beside the output: what no output leaves that solves the equation in two digits
 
 
 @dataclass(slots=True)
@@ -107,6 +108,8 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
             op.name,
         )
 
+    held: list[bool] = []  # of one item, once an output was seen to solve the equation
+
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.given, ctx.found = inputs, output
 
@@ -114,6 +117,8 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
         y = ctx.found
         arrays, at, rest = apart(tuple(ctx.given))
         F = equation(at, rest)
+        if not held:
+            _hold(op, F, y, arrays, held)
         u = linear_solve(system(F).transposed, g, [y, *arrays], 0)
         grads = pulled_back(lambda *xs: F(y, *xs), arrays, np.negative(u))
         return tuple(together(grads, at, mapped(lambda _: None, rest)))
@@ -123,6 +128,8 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
         arrays, at, rest = apart(args)
         flat = _matching(args, tangents)
         F = equation(at, rest)
+        if not held:
+            _hold(op, F, y, arrays, held)
         change = pushed_forward(lambda *xs: F(y, *xs), arrays, flat)
         return linear_solve(system(F), np.negative(change), [y, *arrays], 0)
 
@@ -136,6 +143,21 @@ def _matching(x: Any, t: Any) -> list[Any]:
         parts = [None] * len(items) if t is None else items_of(t) or ()
         return [found for item, part in zip(items, parts, strict=True) for found in _matching(item, part)]
     return [t] if is_array(x) else []
+
+
+def _hold(op: OpOverload, F: Function, y: Any, arrays: Any, held: list[bool]) -> None:
+    """Raise where the residual is as large at the output as elsewhere; what an output solves in some digits passes."""
+    if not all([type(x) is np.ndarray for x in (y, *arrays)]):
+        return
+    with np.errstate(all="ignore"):
+        here, there = (float(np.abs(F(at, *arrays)).max(initial=0.0)) for at in (y, y + 1 + np.abs(y)))
+    if here > UNSOLVED * there:  # false where one is no number
+        raise GradientError(
+            f"{op.name}: the residual of implicit= is {here:.3g} at the operator's output, and {there:.3g} elsewhere. It is "
+            "the equation that the output solves, 0 at the output: lambda y, a: y**3 - a for y = np.cbrt(a).",
+            operator=op.name,
+        )
+    held.append(True)
 
 
 def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:

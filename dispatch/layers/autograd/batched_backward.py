@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload
+from ...core import DispatchKey, OpOverload, share_memory
 from ...core.array_memory import unwritable
 from ...core.pytree import items_of, leaves, mapped, rebuilt
 from ...dispatcher.layer import find_layer
@@ -109,7 +109,17 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
             return select(x, 0, 0)
         return np.reshape(x[:count], (*batch, *shape[1:])) if leading > 1 or not count else x
 
-    return mapped(split, grads)
+    seen = [x for x in (*cotangents, *leaves(kept)) if isinstance(x, np.ndarray)]
+
+    def own(x: Any) -> Any:
+        """What came in may go out, as without `batched=True`: an operator returns it in a copy."""
+        if not isinstance(x, np.ndarray):
+            return x
+        x = x.copy(order="K") if any([share_memory(x, y) for y in seen]) else x
+        seen.append(x)
+        return x
+
+    return mapped(own, mapped(split, grads))
 
 
 pull_all = build(

@@ -6,7 +6,7 @@ import pytest
 
 from dispatch import grad
 from dispatch.autodiff.rules.implicit import pulled_back, pushed_forward
-from dispatch.errors import DefinitionError
+from dispatch.errors import DefinitionError, GradientError
 
 said, define = making.said, making.define
 A = np.array([0.5, 1.0, 2.0])
@@ -72,3 +72,16 @@ def test_what_is_no_step(given, what):
     assert said(lambda: op.register_autograd(finite_difference=given), DefinitionError) == (
         f"{op.name}: finite_difference= is True or a positive step, and {what} was given."
     )
+
+
+@pytest.mark.parametrize(("dtype", "step", "size"), [(np.float32, 1e-10, 1.0), (np.float16, 1e-4, 1.0), (np.float64, 1e-10, 1e9)])
+def test_a_step_that_the_values_swallow_is_refused(dtype, step, size):
+    op = define("(Tensor x) -> Tensor", lambda x: x**2)
+    op.register_autograd(finite_difference=step)
+    x = (A * size).astype(dtype)
+    for run in (lambda: grad(lambda x: np.sum(op(x)))(x), lambda: pushed_forward(op, [x], [x])):
+        assert said(run, GradientError) == (
+            f"{op.name}: finite_difference={step:g} is a step that {np.dtype(dtype)} cannot add to values of up to {x.max():g}, where the "
+            f"next number is {np.spacing(x.max()):.1g} away: the derivative would be zero. Write finite_difference=True for a step that "
+            "fits, or cast to float64."
+        )

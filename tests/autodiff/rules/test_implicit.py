@@ -177,3 +177,24 @@ def test_what_does_not_fit(text, given, message):
     op = define(text, lambda x: x)
     who = f"{op.name}: implicit=" if message.startswith(" ") else op.name
     assert said(lambda: op.register_autograd(implicit=given), DefinitionError) == who + message
+
+
+@pytest.mark.parametrize("residual", [lambda y, a: y**2 - a, lambda y, a: a - y, lambda y, a: y**3 + a, lambda y, a: y - a])
+def test_a_residual_that_the_output_does_not_solve_is_refused_at_each_derivative(residual):
+    op = define("(Tensor a) -> Tensor", np.cbrt)
+    op.register_autograd(implicit=residual)
+    x = np.array([8.0, 27.0])
+    for run in 2 * (lambda: grad(lambda a: np.sum(op(a)))(x), lambda: dispatch.jvp(op, (x,), (np.ones(2),))):
+        message = said(run, GradientError)
+        assert message.startswith(f"{op.name}: the residual of implicit= is ")
+        assert message.endswith(
+            " elsewhere. It is the equation that the output solves, 0 at the output: lambda y, a: y**3 - a for y = np.cbrt(a)."
+        )
+
+
+@pytest.mark.parametrize("digits", [2, 4, 16])
+def test_one_that_it_solves_in_some_digits_is_taken(digits):
+    op = define("(Tensor a) -> Tensor", lambda a: np.cbrt(a) * (1 + 10.0**-digits))
+    op.register_autograd(implicit=lambda y, a: y**3 - a)
+    x = np.array([8.0, 27.0])
+    assert np.allclose(grad(lambda a: np.sum(op(a)))(x), np.cbrt(x) / (3 * x), rtol=10.0 ** (1 - digits))

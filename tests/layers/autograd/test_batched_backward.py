@@ -246,3 +246,36 @@ def test_a_rule_that_calls_a_rule_says_it_once():
         rows(outer, A)
     assert str(caught.value).count("opaque=False") == 1
     assert caught.value.operator == inner.name
+
+
+GIVEN_BACK = {  # what may come out of a backward, as it came in
+    "the gradient": (lambda x: x + 1.0, lambda ctx, g: g),
+    "a view of it": (lambda x: np.ascontiguousarray(x[::-1]), lambda ctx, g: g[..., ::-1]),
+    "what was saved": (lambda x: np.sum(x**2 / 2, keepdims=True), lambda ctx, g: np.broadcast_to(ctx.saved_tensors[0], (*g.shape[:-1], 3))),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"batched": True}, {"opaque": True}, {"opaque": False}])
+@pytest.mark.parametrize("name", GIVEN_BACK)
+def test_a_backward_may_return_what_it_was_given(name, options):
+    kernel, backward = GIVEN_BACK[name]
+    op = making.define("(Tensor x) -> Tensor", kernel)
+    op.register_autograd(backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs), **options)
+    expected = A if name == "what was saved" else np.ones(3)
+    assert np.array_equal(grad(lambda x: np.sum(op(x)))(A), expected)
+    assert np.array_equal(vmap(grad(lambda x: np.sum(op(x))))(A[None])[0], expected)
+    if name != "what was saved":  # which is the gradient for one cotangent alone
+        assert np.array_equal(rows(op, A).sum(0), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"batched": True}, {"opaque": True}])
+def test_one_array_may_be_the_gradient_of_two_arguments(options):
+    def twice(ctx, g):
+        shared = 2.0 * g
+        return shared, shared
+
+    for backward, factor in ((lambda ctx, g: (g, g), 1.0), (twice, 2.0)):
+        op = making.define("(Tensor x, Tensor y) -> Tensor", lambda x, y, k=factor: k * (x + y))
+        op.register_autograd(backward, **options)
+        for g in grad(lambda x, y, op=op: np.sum(op(x, y) * A), argnums=(0, 1))(A, A):
+            assert np.array_equal(g, factor * A)
