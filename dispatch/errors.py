@@ -97,7 +97,7 @@ class OutputError(DispatchError, TypeError):
 
 
 class AliasError(OutputError):
-    """A kernel that returned an input, or a view of one, without its schema saying so."""
+    """A kernel that returned an input, or a view of one, or wrote to one, without its schema saying so."""
 
 
 class OperatorNotFoundError(DispatchError, AttributeError):
