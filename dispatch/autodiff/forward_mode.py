@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..core import Level, Tensor, check_data, conversions, is_array, is_of_registered_class, wrap
+from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, numbers_taken, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
@@ -70,7 +70,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     layouts = list(map(layout_of, leaves))
     moves = fitted(tangents, primals, layouts, "jvp", NAMES)
     with Level("jvp") as level:
-        inside, before = unflatten(primals, list(map(dual, leaves, moves, repeat(level)))), conversions()
+        inside, before = unflatten(primals, list(map(dual, leaves, moves, repeat(level)))), numbers_taken()
         try:
             result, aux = result_and_aux(unrecorded(f(*inside), level), has_aux)
         except (TypeError, AttributeError):

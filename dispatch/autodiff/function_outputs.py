@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Tensor, check_open, conversions
+from ..core import Level, Tensor, check_open, numbers_taken
 from ..core.array_memory import owned
 from ..core.pytree import paths, unflatten
 from ..core.source import levels_out
@@ -29,8 +29,8 @@ def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def warn_of_numbers(who: str, leaves: Sequence[Any], before: int) -> None:
-    """Warn where a function returned a plain number, and has asked for one since `conversions()` was `before`."""
-    if conversions() != before and any(isinstance(x, (float, complex, np.inexact)) for x in leaves):
+    """Warn where a function returned a plain number, and has asked for one since `numbers_taken()` was `before`."""
+    if numbers_taken() != before and any(isinstance(x, (float, complex, np.inexact)) for x in leaves):
         warnings.warn(
             f"{who}: the function returned a plain number, and x.item() or x.tolist() in it gave plain numbers, which every "
             "derivative takes for constants: that of the result is zero. Return the array: x.sum() for x.sum().item().",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Tensor, check_open, conversions
+from ..core import Level, Tensor, check_open, numbers_taken
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
@@ -149,7 +149,7 @@ def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk
     @wraps(f)
     def jacobian(*args: Any, **keywords: Any) -> Any:
         with Level(who) as level:
-            taped, before = TapedArguments(who, level, f, asked, alone, args, keywords), conversions()
+            taped, before = TapedArguments(who, level, f, asked, alone, args, keywords), numbers_taken()
             try:
                 result, aux = result_and_aux(f(*taped.args, **taped.keywords), has_aux)
             except (TypeError, AttributeError):
@@ -240,7 +240,7 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
             with Level(who) as level:
                 pairs = zip(given.leaves, given.given, strict=True)
                 inside, named = given.call_with([old if x is None else dual(x, next(moving), level) for x, old in pairs])
-                before = conversions()
+                before = numbers_taken()
                 try:
                     result, aux = result_and_aux(unrecorded(f(*inside, **named), level), has_aux)
                 except (TypeError, AttributeError):

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..core import Level, Reopened, Tensor, conversions, is_array
+from ..core import Level, Reopened, Tensor, is_array, numbers_taken
 from ..core.pytree import unflatten
 from ..core.wrong_calls import check_takes, clear
 from ..errors import ArgumentError, ConversionError, GradientError, check_flag, check_function, kind_of
@@ -100,7 +100,7 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
     def gradient(*args: Any, **keywords: Any) -> Any:
         with Level("grad") as level:
             taped = TapedArguments(who, level, f, asked, alone, args, keywords)
-            aux, before = None, conversions()
+            aux, before = None, numbers_taken()
             try:
                 value = f(*taped.args, **taped.keywords)
             except (TypeError, AttributeError):
@@ -203,7 +203,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     check_function(f, "vjp", GradientError, "(f, x)")
     check_flag(has_aux, "vjp: has_aux")
     with Level("vjp") as level:
-        taped, before = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {}), conversions()
+        taped, before = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {}), numbers_taken()
         try:
             result, aux = result_and_aux(f(*taped.args), has_aux)
         except (TypeError, AttributeError, ConversionError):

@@ -11,6 +11,7 @@ cdef extern from *:
         PyObject *settings[32];             /* by key: the value of the newest Setting (borrowed from it), or NULL */
         int ending;                         /* whether the guards that are on are left when the thread ends */
         unsigned long long conversions;     /* how many wrappers have given up their data as numbers */
+        unsigned long long numbers;         /* how many of them in item() or tolist(), and not as a constant on purpose */
         unsigned long long requests;        /* how many were asked for their data as an array, and nobody has answered yet */
     } dispatch_thread_state;
     """
@@ -19,7 +20,7 @@ cdef extern from *:
         PyObject *top
         PyObject *settings[KEYS]
         bint ending
-        rank_t conversions
+        rank_t conversions, numbers
         rank_t requests
 
 

@@ -375,9 +375,15 @@ def conversions():
     return thread_state().conversions
 
 
-def count_conversion():
-    """Note that a wrapper gives up its data as a number."""
+def numbers_taken():
+    """How many of the conversions were `x.item()` or `x.tolist()`, and no constants on purpose."""
+    return thread_state().numbers
+
+
+def count_conversion(bint number=False):
+    """Note that a wrapper gives up its data as a number; `number` where that is a number of Python's, or a list of them."""
     thread_state().conversions += 1
+    thread_state().numbers += number
 
 
 def requests():

@@ -263,7 +263,7 @@ class TrackedTensor(Tensor):
                 f"x.{asked}() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
                 "number would be lost in silence. Compute with the array; where a constant is meant, write dispatch.detach(x)."
             )
-        count_conversion()
+        count_conversion(number=True)
         return self.value
 
     def __bool__(self) -> bool:

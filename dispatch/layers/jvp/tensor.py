@@ -35,12 +35,12 @@ class DualTensor(Tensor):
 
     def item(self, *place: Any) -> Any:
         """Return the one element, or the one at a place, as a Python number, which every derivative takes for a constant."""
-        count_conversion()
+        count_conversion(number=True)
         return self.value.item(*place)
 
     def tolist(self) -> Any:
         """Return the elements as a nested list of Python numbers, which every derivative takes for constants."""
-        count_conversion()
+        count_conversion(number=True)
         return self.value.tolist()
 
     def __bool__(self) -> bool:
