@@ -57,6 +57,7 @@ NO_PARAMETERS = {
     "options": "A backend is a function, which may take what it likes: backend=functools.partial(f, ...).",
     "out": "Take the result, y = f(x).",
     "static_argnums": "Write static_argnames=('n',): the names of the parameters in place of their numbers.",
+    "requires_grad": "Write dispatch.tensor(x, requires_grad=True).",
     "strict": "A function is traced in one way: leave it out.",
     "hessian.mode": "Write jacfwd(jacrev(f)), or jacrev(jacrev(f)), where the modes are to be others.",
     "vmap_method": "Write op.register_vmap('broadcast_all'), without the name.",
@@ -64,6 +65,9 @@ NO_PARAMETERS = {
     "use_reentrant": "The backward runs the function again in one way: write checkpoint(f)(x), without use_reentrant=.",
 }  # fmt: skip
 
+
+# Of transforms, which are given beside the function.
+OPTIONS = {"argnums", "has_aux", "in_dims", "out_dims", "randomness", "chunk_size", "fullgraph", "dynamic", "backend"}
 
 # What a parameter is that was left out, where its name does not say it.
 MISSING = {
@@ -285,6 +289,8 @@ def check_takes(
         missing = _missing(signature.parameters, len(args), keywords)
         said = f"{who}: {what} takes ({_shown(signature.parameters.values())}), and was called with {' and '.join(given)}"
         said += f": {' and '.join(map(repr, missing))} must be given." if missing else "."
+        if own := next((name for name in keywords if name in OPTIONS and name not in signature.parameters), None):
+            remedy = f" {own}= is one of {who}'s own, and goes into its call: {who}(f, {own}=...)(x)."
         raise ArgumentError(said + remedy) from None
     note_containers(who, raised, {f"argument {i}": x for i, x in enumerate(args)})
 
@@ -304,14 +310,14 @@ def note_containers(who: str, raised: BaseException | None, given: Mapping[str, 
     note_words(raised)
     for name, x in given.items():
         kind = type(x).__name__
-        if type(x) in (list, tuple) and any(
-            word in str(raised) for word in (f"'{kind}'", f"a {kind} of length", "sequence", f"to {kind}")
-        ):
+        spoken = (f"'{kind}'", f"a {kind} of length", "sequence", f"to {kind}", "and no list")
+        if type(x) in (list, tuple) and any(word in str(raised) for word in spoken):
             said = f"{who}: {name} is a {kind} of {len(x)}, and the function gets a {kind}, with a value for each item."
             if name.startswith(("argument", "operand")) and x and all(hasattr(item, "shape") for item in x):
                 call = f"{who}(f, *x)" if who == "eval_shape" else f"{who}(f)(*x)"
                 call = f"{who}(pred, true, false, *x)" if name.startswith("operand") else call
-                raised.add_note(f"{said} For arguments of the function give them one by one, {call}.")
+                stacked = " For one array give np.stack(x)." * (who == "vmap")
+                raised.add_note(f"{said} For arguments of the function give them one by one, {call}.{stacked}")
                 continue
             one = "np.empty(x)" if who == "eval_shape" else "np.asarray(x)" if len(x) != 1 else "the item alone"
             raised.add_note(f"{said} For one array give {one}.")

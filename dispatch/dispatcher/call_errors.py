@@ -112,6 +112,8 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
     arguments, operator = definition.arguments, definition.name
     names, count, positional = arguments.names, arguments.count, arguments.positional
     call = f"{operator}({', '.join(names)})"
+    if len(args) == 2 and type(args[0]) is tuple and type(args[1]) is dict and not keywords:
+        return ArgumentError(f"{call} was given a tuple and a dict. Where they are its arguments write op(*args, **kwargs).")
     if len(args) > positional:
         if positional == count:
             whole = " They are the fields of a Sample: write f(*sample.args, **sample.kwargs)." if _is_sample(args) else ""
@@ -466,7 +468,7 @@ def _as_wanted(result: Return, output: Any) -> str:
         return _inside(result.type, output)
     if line := line_for(output, "result"):
         return f" Return {line}."
-    if isinstance(output, tuple) and len(output) > 1 and all(isinstance(x, (np.ndarray, Tensor)) for x in output):
+    if isinstance(output, tuple) and len(output) > 1 and all(isinstance(x, (np.ndarray, np.generic, Tensor)) for x in output):
         several = ", ".join(["np.ndarray"] * len(output)), ", ".join(["Tensor"] * len(output))
         return f" Hint the results, -> tuple[{several[0]}]; or say them in schema=, -> ({several[1]})."
     if output is None and result.alias is not None:

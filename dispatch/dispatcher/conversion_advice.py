@@ -92,6 +92,11 @@ PANDAS = (
     "pandas makes arrays of what its tables hold, and of what they are combined with. Write dispatch.detach(x) for what goes "
     "into a table, and s.to_numpy() for the column or the table s that x is combined with."
 )
+OF_TORCH = frozenset({"as_tensor", "tensor", "from_numpy", "asarray"})
+TORCH = (
+    "torch makes tensors of the numbers alone. Write NumPy's functions in place of torch's; or wrap what is written in torch, "
+    "dispatch.interop.torch.wrap(f), which is an operator with torch's derivative."
+)
 AS_STRIDED = (
     "np.lib.stride_tricks.as_strided reads memory by bytes, and what it finds there no layer follows. Write "
     "dispatch.numpy.as_strided(x, shape, strides), which copies the elements; for windows write "
@@ -181,6 +186,9 @@ def library_advice(otherwise: str) -> str:
             return NUMBA
         if module.startswith("pandas."):
             return PANDAS
+        names = frame.f_code.co_names
+        if module.startswith("torch.") or ("torch" in names and not OF_TORCH.isdisjoint(names)):
+            return TORCH
         if module.startswith("numpy.polynomial."):
             return POLYNOMIAL
         name = numpy_function()
@@ -198,8 +206,10 @@ def library_advice(otherwise: str) -> str:
     if home is not None and hasattr(getattr(np, home.removeprefix("np.")), name):
         return f"{whole} makes arrays of its arguments: write {home}.{name}, which is an operator here."
     if name and _takes_function(module, name):
+        least = "For a minimum, give it plain arrays and minimize(dispatch.value_and_grad(f), x0, jac=True). "
         return (
-            f"{whole} makes arrays of what it is given and of what its function returns. Make an operator that calls it, with "
+            f"{least if name == 'minimize' else ''}{whole} makes arrays of what it is given and of what its function returns. "
+            "Make an operator that calls it, with "
             'register_autograd where that is needed:\n    @dispatch.custom_op("mylib::f", mutates_args=())\n'
             f"    def f(x: np.ndarray) -> np.ndarray:\n        return np.asarray({whole}(...))  # the function written of x"
         )

@@ -67,8 +67,16 @@ def flat_operator(name: str, run: Run, fn: Any) -> OpOverload:
     def kernel(xs: Sequence[Any]) -> list[Any]:
         tensors, before = [tensor_of(x) for x in xs], torch.random.get_rng_state()
         versions = [x._version for x in tensors]  # noqa: SLF001  torch's count of writes, which it has under no other name
-        with torch.no_grad():
-            out = run(tensors)
+        try:
+            with torch.no_grad():
+                out = run(tensors)
+        except RuntimeError as error:
+            if "dtype" in str(error) or "scalar type" in str(error):
+                error.add_note(
+                    f"{known}: an array of NumPy is float64 where nothing else was asked, and a module of torch float32. Give "
+                    "x.astype(np.float32); or make the module of the other, module.double()."
+                )
+            raise
         here.drew = not torch.equal(before, torch.random.get_rng_state())
         for i, x in enumerate(tensors):
             if x._version != versions[i]:  # noqa: SLF001

@@ -242,7 +242,7 @@ class Library(Fields, metaclass=Block):
             self._waiting.append(waiting)
             wait(name, waiting)
         if op is None:
-            _warn_of_near_name(name)
+            _warn_of_unknown(name, defines=bool(self._defined))
 
     @holding("with_keyset")
     def fallback(self, fn: Function, dispatch_key: str | DispatchKey = "", *, with_keyset: bool = False) -> None:
@@ -406,10 +406,14 @@ def _held_to_dtypes(op: OpOverload, kernel: Function, keyed: bool) -> Function:
     return held
 
 
-def _warn_of_near_name(name: str) -> None:
-    """Warn that a kernel waits for an operator that is not defined, where one of nearly this name is: it may be misspelt."""
+def _warn_of_unknown(name: str, *, defines: bool) -> None:
+    """Warn that a kernel waits for an operator that is not defined, where it may be misspelt.
+
+    That is so where an operator of nearly this name is defined, or the library itself defines operators beside it.
+    """
     namespace, _, own = name.partition("::")
-    near = did_you_mean(own, dir(getattr(ops, namespace))) if namespace in dir(ops) else ""
-    if near:
+    known = dir(getattr(ops, namespace)) if namespace in dir(ops) else []
+    near = did_you_mean(own, known)
+    if near or (defines and own.partition(".")[0] not in known):
         said = f"{name} is not defined, and the kernel waits until it is.{near} Define the operator first where it is no slip."
         warnings.warn(said, RuntimeWarning, stacklevel=levels_out())

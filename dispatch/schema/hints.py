@@ -57,6 +57,7 @@ LAYOUTS = ("C", "F", "writeable")
 LAYOUT_WORDS = ("c", "f", "writeable", "writable", "fortran", "contiguous")
 
 _NUMERIC = frozenset((INT, FLOAT, BOOL, COMPLEX, SCALAR))
+DTYPE_NAMES = frozenset(np.dtype(char).name for char in np.typecodes["AllInteger"] + np.typecodes["AllFloat"])
 _NONE_TYPE = type(None)
 _UNIONS = (Union, types.UnionType, Literal)
 _WORDS: dict[object, Type] = {
@@ -287,6 +288,8 @@ class HintReader:
                 self.layout = (*self.layout, note)
             elif isinstance(note, str) and (close_matches(note.lower(), LAYOUT_WORDS) or (len(note) == 1 and note.isupper())):
                 raise self._fault(f"The layout '{note}' is written 'C', 'F' or 'writeable'.")
+            elif isinstance(note, str) and note in DTYPE_NAMES:
+                raise self._fault(f"'{note}' is a dtype, which no layout is. Write NDArray[np.{note}], of numpy.typing.")
         if {"C", "F"} <= {*self.layout}:
             raise self._fault("An array of two axes lies in one order. Name one, 'C' or 'F'.")
         self.bounds = bounds_of(hint.__metadata__) or self.bounds

@@ -494,9 +494,13 @@ def test_a_kernel_that_waits_for_nearly_the_name_of_an_operator_is_told(ns):
         f"{ns}::scales is not defined, and the kernel waits until it is. Did you mean 'scale'? Define the operator first where it is no slip."
     ]
     assert caught[0].filename == __file__
-    lib.impl("another", lambda x: x * 2, "CPU")  # without a warning: nothing is near
+    other = Library(ns, "IMPL")
+    other.impl("another", lambda x: x * 2, "CPU")  # without a warning: nothing is near, and another library may define it
+    with pytest.warns(RuntimeWarning, match=f"^{ns}::more is not defined, and the kernel waits until it is. Define the operator first"):
+        lib.impl("more", lambda x: x * 2, "CPU")
     lib.define("another(Tensor x) -> Tensor")
-    assert getattr(dispatch.ops, ns).another(X).tolist() == [2.0, 2.0]
+    lib.define("more(Tensor x) -> Tensor")
+    assert getattr(dispatch.ops, ns).another(X).tolist() == getattr(dispatch.ops, ns).more(X).tolist() == [2.0, 2.0]
 
 
 def test_a_name_that_one_library_defines_by_another_schema_is_told(ns):

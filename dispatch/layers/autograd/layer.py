@@ -164,8 +164,12 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
             raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
         if isinstance(function, type):
             name = function.__name__
-            setup = f", setup_context={name}.setup_context" * hasattr(function, "setup_context")
+            of_users = [cls for cls in function.__mro__ if not cls.__module__.startswith("torch.")]  # whose Function has a stub
+            has_setup = any("setup_context" in vars(cls) for cls in of_users)
+            setup = f", setup_context={name}.setup_context" * has_setup
             written = f" Write register_autograd({name}.backward{setup})." * hasattr(function, "backward")
+            if written and not has_setup and hasattr(function, "setup_context"):
+                written += " What its forward keeps on ctx goes into a function of its own, setup_context(ctx, inputs, output)."
             raise DefinitionError(
                 f"{op.name}: {what} is a function, and the class {name} was given.{written}", operator=op.name
             )

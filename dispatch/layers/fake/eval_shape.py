@@ -95,8 +95,12 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(error, (TypeError, AttributeError)):
             check_takes("eval_shape", f, args, kwargs, "" if args else " They go into the same call: eval_shape(f, x).")
         raise
-    if not any(hasattr(x, "shape") for x in [*leaves(taken), *leaves(out)]):
-        first = next(iter(args), None)
+    first = next(iter(args), None)
+    of_numbers = type(first) is tuple and len(first) > 1 and all(type(n) is int for n in first)
+    if not any(hasattr(x, "shape") for x in leaves(taken)) and (
+        not any(hasattr(x, "shape") for x in leaves(out))
+        or (of_numbers and all(getattr(x, "shape", None) == (len(args[0]),) for x in leaves(out)))  # of the numbers themselves
+    ):
         shown = f"np.empty({first})" if type(first) is tuple and len(first) < 9 else "np.empty((3, 4))"
         said = "eval_shape runs a function on arrays without data, and none was given or came out."
         raise ArgumentError(f"{said} Write {shown} for one.")

@@ -80,7 +80,7 @@ class Results:
         if not op.outputs.checks[i](made):
             wanted = op.schema.returns[i]
             cast = about_dtype(wanted, made)
-            given = describe_value(x) if cast else type(x).__name__ if x is not None else "None"
+            given = describe_value(x) if cast or type(x).__name__ == "Tensor" else type(x).__name__ if x is not None else "None"
             missing = " Add the return statement." if x is None and len(op.schema.returns) == 1 else ""
             raise FakeTensorError(
                 f"{op.name}: its fake rule returned {given} as output {i}, and the schema says {wanted.wanted}."
