@@ -6,7 +6,7 @@ cdef class Hooks:
     cdef public object refused              # (definition, args, keywords) -> what is wrong with the arguments, an exception
     cdef public object refused_output       # (definition, args, result) -> what is wrong with a kernel's outputs, an exception
     cdef public object note                 # (definition, args, error): say in a kernel's exception what the kernel was given
-    cdef public object first_call           # (definition, args) -> None, or a function that makes an exception of what the kernel did
+    cdef public object first_call           # (definition, args) -> None, or what tells afterwards what the kernel wrote to
     # about an operator
     cdef public object refused_key          # (op, key) -> the exception for a key at which no kernel runs
     cdef public object observed             # (op, args, keys, whole) -> the result of a call that is observed
