@@ -86,6 +86,7 @@ cdef PyObject *UFUNC = <PyObject *>np.ufunc
 
 cdef enum:
     ON_STACK = 24                           # arguments that are bound without an allocation
+    MOST_LOOKS = 15                         # calls of a kernel that are looked at, beside one more
 
 # Called through these, a function that raises gives back NULL or -1 and the exception stays set: what a kernel raised gets no
 # line of this file into its traceback, and what is held can be let go of first.
@@ -174,13 +175,22 @@ cdef inline PyObject *run(PyObject *self, Definition definition, PyObject *const
 
 cdef PyObject *first_call(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, bint whole,
                           PyObject *kernel) noexcept:
-    """`finish` for the call that has filled the slot; the hook looks at what the kernel may only read, before and after."""
+    """`finish` for a call that has filled the slot; the hook looks at what the kernel may only read, before and after.
+
+    Where there are options, and a write may be in a branch, the slot is left empty again until enough calls were looked at.
+    """
     cdef PyObject *result
+    cdef Py_ssize_t i
     look, error = (<OpOverload>self).hooks.first_call, None
     written = None if look is None else look(definition, values_of(args, definition.arguments.count))
     result = finish(self, definition, args, nargsf, CPU, whole, kernel)
     if result != NULL and written is not None:
         error = written()
+        for i in range(definition.arguments.count if definition.table.looks < MOST_LOOKS else 0):
+            if definition.arguments.kinds[i] > TENSOR_OR_NUMBER:
+                definition.table.looks += 1
+                definition.table.slots[CPU] = NULL
+                break
     if error is not None:
         release(result)
         PyErr_SetObject(type(error), error)

@@ -17,6 +17,7 @@ cdef class KernelTable:
     cdef PyObject *slots[KEYS]              # borrowed from `owned`; NULL: not computed since the last registration
     cdef list owned                         # None as long as every slot is empty
     cdef readonly size_t changes            # how often the slots were emptied
+    cdef int looks                          # calls since then that were looked at, and left the slot empty again
     cdef tuple keyword_names                # of the definition's arguments
     cdef readonly object gone               # None, or the message with which calls to a removed operator fail
     cdef list registrations                 # of all keys in one, the newest last: of a key it is live

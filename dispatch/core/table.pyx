@@ -147,6 +147,7 @@ cdef class KernelTable:
         """Forget every kernel that was made; each is made anew at the next call that needs it."""
         cdef int key
         self.changes += 1
+        self.looks = 0
         changes_of_all[0] += 1
         _owned = self.owned                 # let go of at the end, when no slot points to a kernel; running calls hold theirs
         for key in range(KEYS):

@@ -113,9 +113,10 @@ def _word_of(fn: Any) -> str:
 def _of_method(function: Any) -> str:
     """What is wrong with a method of a class that is decorated where it is written."""
     code = function.__code__
-    if not code.co_argcount or code.co_varnames[0] not in ("self", "cls") or code.co_varnames[0] in function.__annotations__:
+    in_class = "." in function.__qualname__.rpartition("<locals>.")[2]
+    first = code.co_varnames[0] if code.co_argcount else ""
+    if first not in ("self", "cls") or (first in function.__annotations__ and not in_class):  # torch's kernels have a `self`
         return ""
-    first = code.co_varnames[0]
     return (
         f"{function.__qualname__} takes {first}: it is a method, and an operator is a function of arrays and plain values. "
         "Write a function beside the class, and call it in the method with what it needs: "

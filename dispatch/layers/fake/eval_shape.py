@@ -92,19 +92,27 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             for g in other_ways(f, args, kwargs):
                 with suppress(Exception):  # the first says it better
                     return mapped(_left, _run(g, args, kwargs)[1])
+        if isinstance(error, TypeError) and _is_shape(args) and not any(hasattr(x, "shape") for x in leaves((args, kwargs))):
+            said = "eval_shape: argument 0 is a tuple of ints, which may have been meant as a shape. For an array of it write"
+            raise ArgumentError(f"{said} np.empty({args[0]}).") from None
         if isinstance(error, (TypeError, AttributeError)):
             check_takes("eval_shape", f, args, kwargs, "" if args else " They go into the same call: eval_shape(f, x).")
         raise
     first = next(iter(args), None)
-    of_numbers = type(first) is tuple and len(first) > 1 and all(type(n) is int for n in first)
     if not any(hasattr(x, "shape") for x in leaves(taken)) and (
         not any(hasattr(x, "shape") for x in leaves(out))
-        or (of_numbers and all(getattr(x, "shape", None) == (len(args[0]),) for x in leaves(out)))  # of the numbers themselves
+        or (_is_shape(args) and all(getattr(x, "shape", None) == (len(args[0]),) for x in leaves(out)))  # of its numbers
     ):
         shown = f"np.empty({first})" if type(first) is tuple and len(first) < 9 else "np.empty((3, 4))"
         said = "eval_shape runs a function on arrays without data, and none was given or came out."
         raise ArgumentError(f"{said} Write {shown} for one.")
     return mapped(_left, out)
+
+
+def _is_shape(args: tuple[Any, ...]) -> bool:
+    """Whether the first argument looks like a shape, JAX's or torch's way to say which array is meant."""
+    first = next(iter(args), None)
+    return type(first) is tuple and len(first) > 1 and all(type(n) is int for n in first)
 
 
 def _run(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
