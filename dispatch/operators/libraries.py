@@ -160,6 +160,8 @@ class Library(Fields, metaclass=Block):
             raise LibraryError(f"{self!r} cannot define an operator: it registers only. Use 'DEF' or 'FRAGMENT'.")
         module, place = caller()
         head = schema.partition("(")[0].strip()
+        if not head and "(" in schema:
+            raise SchemaError(f'{self!r}: the schema {schema!r} has no name. Write it in front: "name{schema.strip()}".')
         op = definition(schema[len(schema.partition("(")[0]) :], self._full_name(head), alias_analysis, tags)
         with registration_lock:
             self._defined.append((add(op, module, place), op.table))
