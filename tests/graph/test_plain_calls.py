@@ -68,7 +68,8 @@ def test_another_kernel_is_called_while_it_is_there(calls):
         lib.impl("twice", lambda x, by: x * 10, "CPU")
         assert counted(calls, run, np.ones(3))[0].tolist() == [10.0] * 3
         assert plain_call(make_fx(calls[0], "fake")(np.ones(3)).nodes[-1]) is None
-    assert counted(calls, run, np.ones(3))[1] == (1, 0)  # which fills the slot again
+    for _ in range(16):  # of an operator with options the first calls are looked at, and leave the slot empty
+        assert counted(calls, run, np.ones(3))[1] == (1, 0)
     assert counted(calls, run, np.ones(3))[1] == (0, 1)
 
 
