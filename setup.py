@@ -1,11 +1,10 @@
 """The compiled modules: every .pyx under dispatch/ becomes an extension. All metadata is in pyproject.toml.
 
-Four switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
+Three switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
 turning one off build once with `--force`: file times do not tell one kind of build from another.
 
 DISPATCH_DEBUG      unoptimised, with symbols, bounds and None checks, and the annotated html under build/
 DISPATCH_COVERAGE   line tracing, for `coverage run -m pytest`
-DISPATCH_QUICK      unoptimised and nothing more, which takes a third of the time: for a run of the tests
 DISPATCH_WERROR     every warning of the C compiler is an error
 """
 
@@ -16,8 +15,9 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-DEBUG, COVERAGE, QUICK, WERROR = (os.environ.get(f"DISPATCH_{x}", "0") not in {"", "0"}
-                                  for x in ("DEBUG", "COVERAGE", "QUICK", "WERROR"))
+DEBUG, COVERAGE, WERROR = (
+    os.environ.get(f"DISPATCH_{switch}", "0") not in {"", "0"} for switch in ("DEBUG", "COVERAGE", "WERROR")
+)
 
 # freethreading_compatible is left out: it states that one has tested, and no free-threaded build has run the tests.
 DIRECTIVES = {
@@ -31,7 +31,7 @@ DIRECTIVES = {
 }
 
 # Where a hot function begins in its cache line decides over 8 of the 30 ns of a call; 32 was best of 16, 32 and 64.
-compile_args = ["-O0", "-g"] if DEBUG else ["-O0"] if QUICK else ["-O3", "-falign-functions=32"]
+compile_args = ["-O0", "-g"] if DEBUG else ["-O3", "-falign-functions=32"]
 if WERROR:
     compile_args += ["-Wall", "-Wextra", "-Werror"]
 macros = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")]

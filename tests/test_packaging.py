@@ -151,7 +151,7 @@ def test_the_command_is_installed(installed):
     assert callable(script.load())
 
 
-@pytest.mark.parametrize("switch", ["DISPATCH_DEBUG", "DISPATCH_COVERAGE", "DISPATCH_QUICK", "DISPATCH_WERROR"])
+@pytest.mark.parametrize("switch", ["DISPATCH_DEBUG", "DISPATCH_COVERAGE", "DISPATCH_WERROR"])
 def test_setup_explains_its_switches(switch):
     assert switch in ast.get_docstring(ast.parse((ROOT / "setup.py").read_text()))
 
