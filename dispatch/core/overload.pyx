@@ -177,7 +177,8 @@ cdef PyObject *first_call(PyObject *self, Definition definition, PyObject *const
                           PyObject *kernel) noexcept:
     """`finish` for a call that has filled the slot; the hook looks at what the kernel may only read, before and after.
 
-    Where there are options, and a write may be in a branch, the slot is left empty again until enough calls were looked at.
+    Where there are options, and a write may be in a branch, the slot is left empty again until enough calls were looked at. The
+    hook raises nothing: it returns what is to be raised.
     """
     cdef PyObject *result
     cdef Py_ssize_t i

@@ -16,10 +16,10 @@ from ..core.pytree import field_names, leaves, paths
 from ..errors import AliasError
 from ..schema.schema import Argument
 from ..schema.tags import Tag
+from .call_errors import NUMPY
 from .printing import place_of
 
 MOST_BYTES = 1 << 20  # of each array, that the first calls look at: half a millisecond
-NUMPY = "np"  # the namespace of this package's own rows, of which its tests know what they write to
 
 
 class OnlyRead(NamedTuple):
@@ -77,6 +77,7 @@ def first_call(definition: Definition, args: tuple[Any, ...]) -> Callable[[], Ba
     a list that holds itself say, nothing is told.
     """
     try:
+        # of this package's own rows its tests know what they write to
         trusted = Tag.maybe_aliasing_or_mutating in definition.tags or definition.schema.namespace == NUMPY
         found = [] if trusted else only_read(definition, args)
         before = [checksum(x.array, MOST_BYTES) for x in found]

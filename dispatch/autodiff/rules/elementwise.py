@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload
+from ...core import DispatchKey, OpOverload, active_modes
 from ...core.array_memory import is_complex
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError, GradientError, how_many, kind_of
@@ -153,8 +153,11 @@ def _held(op: OpOverload, name: str, given: Any, held: list[bool]) -> tuple[Pull
 def _hold(op: OpOverload, held: list[bool]) -> None:
     """Raise where the second of four elements of a kernel's result changes with the elements beside it.
 
-    Where the kernel does not take four numbers, or draws them, nothing is said.
+    Where the kernel does not take four numbers, or draws them, nothing is said. While a mode is on, of fakes or of a trace, no
+    kernel runs: a later derivative asks.
     """
+    if active_modes():
+        return
     if Tag.random not in op.tags:
         try:
             with np.errstate(all="ignore"):

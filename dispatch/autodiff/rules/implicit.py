@@ -149,8 +149,11 @@ def _hold(op: OpOverload, F: Function, y: Any, arrays: Any, held: list[bool]) ->
     """Raise where the residual is as large at the output as elsewhere; what an output solves in some digits passes."""
     if not all([type(x) is np.ndarray for x in (y, *arrays)]):
         return
-    with np.errstate(all="ignore"):
-        here, there = (float(np.abs(F(at, *arrays)).max(initial=0.0)) for at in (y, y + 1 + np.abs(y)))
+    try:
+        with np.errstate(all="ignore"):
+            here, there = (float(np.abs(F(at, *arrays)).max(initial=0.0)) for at in (y, y + 1 + np.abs(y)))
+    except Exception:  # it refuses values that are no output: nothing is said then, and what is wrong with it the solve says
+        here = there = 0.0
     if here > UNSOLVED * there:  # false where one is no number
         raise GradientError(
             f"{op.name}: the residual of implicit= is {here:.3g} at the operator's output, and {there:.3g} elsewhere. It is "

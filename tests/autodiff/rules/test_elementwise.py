@@ -157,3 +157,16 @@ def test_of_what_cannot_be_asked_nothing_is_said(why):
     op.register_autograd(elementwise={"x": 2.0})
     x = A.reshape(1, 3)
     assert np.array_equal(grad(lambda x: np.sum(op(x, 4) if "int" in text else op(x)))(x), np.full((1, 3), 2.0))
+
+
+def test_no_kernel_runs_for_it_while_a_mode_is_on():
+    runs = []
+    op = define("(Tensor x) -> Tensor", lambda x: runs.append(x) or np.cumsum(x), fake=np.empty_like)
+    op.register_autograd(elementwise=1.0)
+    with dispatch.FakeTensorMode() as mode:
+        assert grad(lambda x: np.sum(op(x)))(mode.from_array(A)).shape == A.shape
+    dispatch.make_fx(grad(lambda x: np.sum(op(x))), "fake")(A)
+    assert runs == []
+    for derivative in DERIVATIVES:
+        with pytest.raises(GradientError, match="elementwise= says"):
+            derivative(op)
