@@ -296,6 +296,11 @@ def how_many(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else PLURALS.get(what, what + 's')}"
 
 
+def were_given(count: int) -> str:
+    """Say how many were given: `1 was given`, `2 were given`."""
+    return f"{count} {'was' if count == 1 else 'were'} given"
+
+
 def check_function(f: object, who: str, error: type[DispatchError] = ArgumentError, call: str = "(f)(x)") -> None:
     """Refuse what cannot be called, where a transform takes a function: often what the function returned.
 

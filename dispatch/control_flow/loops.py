@@ -85,7 +85,7 @@ def _scan(
 ) -> tuple[Any, Any]:
     """Run `scan` for the function that a user called, which messages name."""
     start, items = Given(who, "init", init), Given(who, "xs", xs)
-    n, reverse = _length(who, items, length), check_flag(reverse, "scan: reverse")
+    n, reverse = _length(who, start, items, length), check_flag(reverse, "scan: reverse")
     every = _every(checkpoint, n)
     if is_plain([*start.arrays, *items.arrays]) and n:
         carry = start.filled([frozen(x) for x in start.arrays])
@@ -122,7 +122,7 @@ def _count(like: Any) -> int:
     return sum(leaf is not None for leaf in leaves(like))
 
 
-def _length(who: str, items: Given, length: Any) -> Any:
+def _length(who: str, start: Given, items: Given, length: Any) -> Any:
     """The number of steps."""
     sizes: list[tuple[str, Any]] = []
     for i, x in enumerate(items.arrays):
@@ -132,6 +132,8 @@ def _length(who: str, items: Given, length: Any) -> Any:
             numbers = not any(y.shape for y in items.arrays)
             if numbers and isinstance(items.like, (list, tuple)) and len(items.like) == len(items.arrays):
                 steps = f" For one array write np.asarray({items.what})."
+            if who == "scan" and not path and any(len(a.shape) for a in start.arrays):
+                steps = " Are they exchanged? init comes before xs: scan(f, init, xs)."
             said = f"{who}: {items.what}{path} has no axes, so that it has no items. Close over what is the same in each step."
             raise ControlFlowError(said + steps)
         sizes.append((f"{items.what}{path_to(items.like, i)}", x.shape[0]))

@@ -86,8 +86,9 @@ cpdef object constant(op, x):
     """A result whose dtype has no derivative; one of Python objects, which may have hidden one, is refused."""
     if isinstance(x, cnp.ndarray) and cnp.PyArray_TYPE(<cnp.ndarray>x) == cnp.NPY_OBJECT:
         raise UnsupportedError(
-            f"{op.name}: the result is an array of Python objects, and no derivative goes through one. "
-            "Give arrays of numbers alone: x.astype(float).",
+            f"{op.name}: the result is an array of Python objects, and no derivative goes through one. Give arrays of numbers "
+            "alone: x.astype(float). A ufunc of np.frompyfunc gives objects of any: make an operator of its function instead, "
+            "custom_op(name, f, mutates_args=(), signature='()->()').",
             operator=op.name,
         )
     return x

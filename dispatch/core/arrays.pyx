@@ -162,10 +162,10 @@ def device_of_key(int key):
     return None
 
 
-def about_devices(str device not None):
-    """What a message says of a device that nobody knows: which are known, and how another becomes so."""
-    return (f"Devices: {', '.join(sorted(keys_by_device))}. "
-            f"For arrays of your own write register_array_type(TheirClass, device={device!r}).")
+def about_devices(str device not None, str near=""):
+    """What a message says of a device that nobody knows: which are known, and how another becomes so, if none is near."""
+    known = f" Devices: {', '.join(sorted(keys_by_device))}."
+    return known if near else f"{known} For arrays of your own write register_array_type(TheirClass, device={device!r})."
 
 
 def device_key(str device not None):
@@ -187,8 +187,7 @@ def device_key(str device not None):
         number = device.partition(":")[0] if device.partition(":")[0] in keys_by_device else ""
         near = " Write 'cuda'." if device == "gpu" else did_you_mean(device, keys_by_device)
         near = f" Write {number!r}, without a number." if number else near
-        raise DefinitionError(f"there is no device {device!r}.{near} "
-                              f"{about_devices(device)}") from None
+        raise DefinitionError(f"there is no device {device!r}.{near}{about_devices(device, near)}") from None
 
 
 def device_of(x):

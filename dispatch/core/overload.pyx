@@ -37,7 +37,7 @@ from types import GenericAlias
 import numpy as np
 
 from ..errors import ArgumentError
-from .wrong_calls import compared, instead_of, left_out, no_layer, no_registration, not_set, nothing_below
+from .wrong_calls import compared, left_out, no_attribute, no_layer, no_registration, not_set, nothing_below
 from .tensor import seen_through
 
 cdef extern from *:
@@ -625,7 +625,7 @@ cdef class OpOverload:
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
         known = ["default", *self.hooks.names(self)]
-        raise AttributeError(f"{self.name} has no attribute {name!r}.{instead_of(name, self.definition.schema.name, known)}")
+        raise no_attribute(self, name, known)
 
     def __setattr__(self, str name, value):
         if not (name.startswith("__") and name.endswith("__")):

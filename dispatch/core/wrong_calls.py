@@ -17,7 +17,16 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import ArgumentError, DefinitionError, DispatchError, close_matches, did_you_mean, kind_of
+from ..errors import (
+    ArgumentError,
+    DefinitionError,
+    DispatchError,
+    OperatorNotFoundError,
+    close_matches,
+    did_you_mean,
+    kind_of,
+    were_given,
+)
 from .hinted_values import title, unsuited
 from .others_words import note_words
 
@@ -105,6 +114,11 @@ OPERATOR_ELSEWHERE = {
     "register_backward": "{0}.register_autograd(backward)", "samples": "dispatch.testing.samples({0})",
 }  # fmt: skip
 
+OVERLOADS_ELSEWHERE = frozenset((  # those that torch's operators have most often
+    "Tensor", "Scalar", "out", "Tensor_out", "Scalar_out", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor", "self", "int",
+    "dim", "dim_IntList", "IntList_out",
+))  # fmt: skip
+
 
 def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
     """What to write for an attribute that operators do not have, with its leading space.
@@ -123,6 +137,14 @@ def instead_of(name: str, operator: str, known: Iterable[str]) -> str:
     if hasattr(np.ndarray, name):
         return f" Its results may have it: write {operator}(...).{name}."
     return f" It has: {', '.join(sorted(word for word in known if not word.startswith('_')))}."
+
+
+def no_attribute(op: Any, name: str, known: list[str]) -> AttributeError:
+    """What to raise for an attribute that an operator does not have; torch's overloads are told that there is one here."""
+    if name in OVERLOADS_ELSEWHERE and not op.schema.overload:
+        said = f"{op.name} has no overload {name!r}: it has one, default"
+        return OperatorNotFoundError(f"{said}. Write dispatch.ops.{op.name.replace('::', '.')}(...).", operator=op.name)
+    return AttributeError(f"{op.name} has no attribute {name!r}.{instead_of(name, op.schema.name, known)}")
 
 
 def left_out(op: Any, sign: str) -> ArgumentError:
@@ -314,7 +336,7 @@ def note_containers(who: str, raised: BaseException | None, given: Mapping[str, 
         if type(x) in (list, tuple) and any(word in str(raised) for word in spoken):
             said = f"{who}: {name} is a {kind} of {len(x)}, and the function gets a {kind}, with a value for each item."
             if name.startswith(("argument", "operand")) and x and all(hasattr(item, "shape") for item in x):
-                call = f"{who}(f, *x)" if who == "eval_shape" else f"{who}(f)(*x)"
+                call = f"{who}(f, *x)" if who in ("eval_shape", "vjp") else f"{who}(f)(*x)"
                 call = f"{who}(pred, true, false, *x)" if name.startswith("operand") else call
                 stacked = " For one array give np.stack(x)." * (who == "vmap")
                 raised.add_note(f"{said} For arguments of the function give them one by one, {call}.{stacked}")
@@ -448,7 +470,7 @@ def unfit(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[st
         shown = ", ".join("xyzuvw"[: len(args) - 1])
         return ArgumentError(f"{call} takes the inputs of f in one tuple. Write {name}(f, ({shown})).")
     if len(args) > len(by_position):
-        more = f"{call} takes {len(by_position)} by position, and {len(args)} were given."
+        more = f"{call} takes {len(by_position)} by position, and {were_given(len(args))}."
         if by_position == ["f"]:
             return ArgumentError(f"{more} What f is called with goes into the second call: {name}(f)(x).")
         if by_position == ["f", "xs"]:
@@ -580,11 +602,20 @@ def never_entered(name: str, given: str = "...") -> None:
         warnings.warn(said, RuntimeWarning, stacklevel=3)
 
 
+def _called(block: Any) -> str:
+    """A call of what makes a block, with the names of what must be given: `no_grad()`, `validate(level)`."""
+    parameters = [*inspect.signature(block).parameters.values()]
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    if len(parameters) == 1 and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
+        needed = [f"*{parameters[0].name}"]
+    return f"{block.__name__}({', '.join(needed)})"
+
+
 class Block(type):
     """The class of classes whose instances are `with` blocks: `with no_grad:`, without a call, says so."""
 
     def __enter__(cls) -> NoReturn:
-        raise ArgumentError(f"{cls.__name__} is a class, and a block is made by calling it. Write `with {cls.__name__}(...):`.")
+        raise ArgumentError(f"{cls.__name__} is a class, and a block is made by calling it. Write `with {_called(cls)}:`.")
 
     def __exit__(cls, *exception: object) -> None: ...
 
@@ -600,14 +631,14 @@ class BlockFunction:
         if len(args) == 1 and callable(args[0]) and not keywords:
             name = self.__call.__name__
             raise ArgumentError(
-                f"{name} makes a block, and was given a function. Write @{name}(...) above the function, or "
-                f"`with {name}(...):` around a call of it."
+                f"{name} makes a block, and was given a function. Write @{_called(self.__call)} above the function, or "
+                f"`with {_called(self.__call)}:` around a call of it."
             )
         return self.__call(*args, **keywords)
 
     def __enter__(self) -> NoReturn:
         name = self.__call.__name__
-        raise ArgumentError(f"{name} is a function, and a block is made by calling it. Write `with {name}(...):`.")
+        raise ArgumentError(f"{name} is a function, and a block is made by calling it. Write `with {_called(self.__call)}:`.")
 
     def __exit__(self, *exception: object) -> None: ...
 

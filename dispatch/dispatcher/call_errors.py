@@ -211,9 +211,9 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
             argument=argument.name,
         )
     elif isinstance(value, str) and argument.type in (DEVICE, OptionalOf(DEVICE)):
+        near = did_you_mean(value, devices())
         return ArgumentError(
-            f"{definition.name}: there is no device {value!r}.{did_you_mean(value, devices())} "
-            f"{about_devices(str(value))}",
+            f"{definition.name}: there is no device {value!r}.{near}{about_devices(str(value), near)}",
             operator=definition.name,
             argument=argument.name,
         )
@@ -426,7 +426,8 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
     operator = definition.name
     said = f"{operator}: the {kernel} returned"
     if total == 0:
-        return OutputError(f"{said} {describe_value(result)}, and its schema says -> (). Return None.", operator=operator)
+        said = f"{said} {describe_value(result)}, and its schema says -> (). Return None, or hint the result."
+        return OutputError(said, operator=operator)
     outputs = [result]
     if total > 1:
         if not isinstance(result, (tuple, list)) or len(result) != total:
@@ -437,8 +438,9 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
         if not check(output):
             which = f" as output {i}" if total > 1 else ""
             wanted = schema_returns[i]
+            meaning = ", an array of NumPy's" if wanted.type == TENSOR and type(output).__name__ == "Tensor" else ""
             return OutputError(
-                f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}."
+                f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}{meaning}."
                 f"{about_dtype(wanted, output) or _as_wanted(wanted, output)}",
                 operator=operator,
             )

@@ -272,7 +272,7 @@ def key_of_name(name: str | DispatchKey) -> DispatchKey:
     if found is None:
         named = [key.name for key in DispatchKey if not key.name.startswith("BACKEND")]
         near = did_you_mean(name, {key.lower(): key for key in [*devices(), *named]}.values())
-        raise DefinitionError(f"there is no dispatch key {name!r}.{near} Keys: {', '.join(named)}. {about_devices(name)}")
+        raise DefinitionError(f"there is no dispatch key {name!r}.{near} Keys: {', '.join(named)}.{about_devices(name, near)}")
     return found
 
 
@@ -341,16 +341,17 @@ class Backend(NamedTuple):
         derived = self.kernels.derived(op)
         if derived is not None:
             return derived.make()
-        registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
+        registered = [str(r.key) for r in op.table.all() if r.layer is None]
         device = repr(device_of_key(self.key))
         if takes_arrays(op.schema):
-            lacks, given = f" for arrays on {device}", f"{device})."
+            lacks, devices, why = f" for arrays on {device}", device, ""
         elif takes_device(op.schema):
-            lacks, given = f" for the device {device}", f"{device})."
+            lacks, devices, why = f" for the device {device}", device, ""
         else:
-            lacks, given = "", "None), for every device: the call names none."
+            lacks, devices, why = "", "'default'", ", for every device: the call names none"
+        verb = f"{op.schema.name}.register_kernel(" if registered else f"library.impl({op.name!r}, "
         raise NoKernelError(
-            f"{op.name} has no kernel{lacks}. Kernels: {registered}. Add one: @{op.schema.name}.register_kernel({given}",
+            f"{op.name} has no kernel{lacks}. Kernels: {', '.join(registered) or 'none'}. Add one: @{verb}{devices}){why}.",
             operator=op.name,
         )
 

@@ -56,6 +56,7 @@ class Measure:
     def _integers(self, schema: Schema) -> list[tuple[int, str]]:
         trees = [*[tree for *_, tree in self.arguments], *[tree for _, tree in self.results]]
         hints = [hint for tree in trees for hint in hints_in(tree)]
+        self.names = any(hint.word for hint in hints)  # NumPy's own hints have none
         kinds = {a.name: (i, a.type) for i, a in enumerate(schema.arguments)}
         bound = {name for hint in hints for name in hint.names}
         for hint in hints:
@@ -70,6 +71,13 @@ class Measure:
                     f"{self.operator}: the hint {hint} computes with '{name}', and no axis is named so.", operator=self.operator
                 )
         return [(kinds[name][0], name) for name in kinds if any(name in integers_of(hint) for hint in hints)]
+
+    @property
+    def is_ranks(self) -> bool:
+        """Whether the hints say how many axes there are, and no more: of plain arrays, and of one result or of none."""
+        hints = [hint for *_, tree in self.arguments for hint in hints_in(tree)]
+        hints += [self.only] if isinstance(self.only, ArrayHint) else []
+        return all(hint.is_rank for hint in hints) and (not self.results or isinstance(self.only, ArrayHint))
 
     @property
     def says_nothing(self) -> bool:
@@ -121,10 +129,8 @@ class Measure:
 
     def _refuse(self, bindings: Bindings, what: str, error: type[DispatchError]) -> None:
         if bindings.faults:
-            raise error(
-                f"{self.operator}: {what} {bindings.faults[0]}\nBound: {bindings}. A name is one size in the whole call.",
-                operator=self.operator,
-            )
+            names = f"\nBound: {bindings}. A name is one size in the whole call." if self.names else ""
+            raise error(f"{self.operator}: {what} {bindings.faults[0]}{names}", operator=self.operator)
 
     def _check_dtype(self, hint: ArrayHint, x: Any, what: str, error: type[DispatchError]) -> None:
         dtype = getattr(x, "dtype", None)
@@ -156,7 +162,27 @@ def checked(op: OpOverload, kernel: Function) -> Function:
             measure.check_results(kernel, out, solution)
         return out
 
-    return _quick(measure, kernel, checking) if measure.is_plain and not measure.keywords else checking
+    if not measure.is_plain or measure.keywords:
+        return checking
+    return (_quick_ranks if measure.is_ranks else _quick)(measure, kernel, checking)
+
+
+def _quick_ranks(measure: Measure, kernel: Function, checking: Function) -> Function:
+    """The same where hints say how many axes there are and no more: 0.1 us."""
+    ranks = [(i, len(tree.dimensions)) for i, _, tree in measure.plain]
+    rank = len(measure.only.dimensions) if isinstance(measure.only, ArrayHint) else -1
+
+    @wraps(checking)
+    def quick(*args: Any) -> Any:
+        for i, n in ranks:
+            if len(args[i].shape) != n:
+                measure.solution(args)
+        out = kernel(*args)
+        if rank >= 0 and not (type(out) is np.ndarray and len(out.shape) == rank):
+            measure.check_results(kernel, out, measure.solution(args))
+        return out
+
+    return quick
 
 
 def _quick(measure: Measure, kernel: Function, checking: Function) -> Function:

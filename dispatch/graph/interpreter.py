@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core.pytree import field_names, items_of, mapped
-from ..errors import GraphError, kind_of
+from ..errors import GraphError, kind_of, were_given
 from .alias_analysis import AliasAnalysis
 from .array_literals import Unwritable
 from .body import Body
@@ -120,7 +120,7 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
         some = what if len(items) != 1 else what.replace("s", "", 1)
         if what == "arguments" and all(type(item) is Node for item in items):
             some += f" ({', '.join(item.name for item in items)})" * bool(items)
-        raise GraphError(f"the graph was made with {len(items)} {some}, and {len(parts)} were given.")
+        raise GraphError(f"the graph was made with {len(items)} {some}, and {were_given(len(parts))}.")
     for item, part in zip(items, parts, strict=True):
         bind(item, part, values, "items in one of its arguments")
 

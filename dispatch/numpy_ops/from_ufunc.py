@@ -275,7 +275,7 @@ def _partials(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Pa
         )
     if len(partials) != len(names):
         raise DefinitionError(
-            f"{op.name}: derivative= gives {len(partials)} partial derivatives, and the arguments are ({', '.join(names)}). "
+            f"{op.name}: derivative= gives {how_many(len(partials), 'partial derivative')}, and the arguments are ({', '.join(names)}). "
             "Give one for each, None where there is none.",
             operator=op.name,
         )

@@ -171,5 +171,8 @@ def made_of(x: Any) -> str:
     if inspect.isfunction(x) and x.__name__ == "_":
         return above_a_rule("fake")
     if inspect.isroutine(x) or (callable(x) and not inspect.isclass(x) and type(x).__name__ != "Namespace"):
-        return f' Make one of it: custom_op("mylib::{_word_of(x)}", f, mutates_args=()).'
+        schema = ""
+        if inspect.isfunction(x) and x.__name__ == "<lambda>" and x.__code__.co_argcount:  # which has no hints
+            schema = f', schema="({", ".join(f"Tensor {name}" for name in inspect.signature(x).parameters)}) -> Tensor"'
+        return f' Make one of it: custom_op("mylib::{_word_of(x)}", f, mutates_args=(){schema}).'
     return ""

@@ -8,6 +8,9 @@ text names one axis after another, with spaces between:
     ...         any number of axes                                 {k}, {k}+1   the same of an integer argument
     _           an axis of any size                                #n, *#batch  the size may be 1 too, which broadcasts
 
+NumPy's own hint of a shape, `np.ndarray[tuple[int, Literal[3]], np.dtype[np.float64]]`, says how many axes there are and may
+say a size: it is read as "_ 3".
+
 `Bindings.bind` checks one shape against one hint and adds the sizes of its names.
 """
 
@@ -81,7 +84,15 @@ class ArrayHint:
         """The names that an array binds."""
         return tuple(name for dimension in self.dimensions if dimension.code is None for name in dimension.reads)
 
+    @property
+    def is_rank(self) -> bool:
+        """Whether the hint says how many axes there are, and no more."""
+        return self.classes is None and all(dimension.text == "_" for dimension in self.dimensions)
+
     def __repr__(self) -> str:
+        if not self.word:
+            parts = ["int" if d.size is None else f"Literal[{d.size}]" for d in self.dimensions]
+            return f"np.ndarray[tuple[{', '.join(parts) or '()'}], ...]"
         return f'{self.word}[np.ndarray, "{self.text}"]'
 
 
@@ -175,6 +186,8 @@ def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
     origin, members = typing.get_origin(hint), typing.get_args(hint)
     if not members:
         return None
+    if isinstance(origin, type) and issubclass(origin, np.ndarray):
+        return _of_numpy(members[0])
     if origin is Annotated:
         return tree_of(members[0], evaluated)
     if origin in (Union, types.UnionType):
@@ -191,10 +204,28 @@ def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
     return None if element is None else Each(element)
 
 
+def _of_numpy(shape: object) -> ArrayHint | None:
+    """Read the shape in NumPy's own hint of an array, or return None where it leaves open how many axes there are."""
+    if typing.get_origin(shape) is not tuple:
+        return None
+    axes: list[Dimension] = []
+    for part in typing.get_args(shape):
+        sizes = typing.get_args(part) if typing.get_origin(part) is typing.Literal else ()
+        if len(sizes) == 1 and type(sizes[0]) is int:
+            axes.append(Dimension(size=sizes[0], text=str(sizes[0])))
+        elif sizes or getattr(part, "__supertype__", part) is int:  # a NewType of int is any size, as int is
+            axes.append(Dimension(text="_"))
+        else:
+            return None
+    return ArrayHint("", " ".join(axis.text for axis in axes), tuple(axes), None, None)
+
+
 def _either(trees: list[Tree]) -> Tree:
-    """Merge alternatives into one hint: dtypes may differ, dimensions may not."""
+    """Merge alternatives into one hint: dtypes may differ, dimensions may not, but for NumPy's own hints."""
     if len(trees) < 2:
         return trees[0] if trees else None
+    if all(isinstance(tree, ArrayHint) and not tree.word for tree in trees):
+        return trees[0] if len({str(tree) for tree in trees}) == 1 else None
     arrays = [tree for tree in trees if isinstance(tree, ArrayHint)]
     if len(arrays) < len(trees) or len({array.text for array in arrays}) > 1:
         raise SchemaError("Two ways to write the dimensions of one array: write the same in both, or '...'.")
@@ -253,7 +284,8 @@ class Bindings:
                     self._ones.setdefault(word, name)
             elif dimension.size is not None:
                 if size != dimension.size:
-                    self.faults.append(f"{start}{dimension.text} is {size}.")
+                    asked = f"size {dimension.text}" if dimension.text.isdecimal() else dimension.text
+                    self.faults.append(f"{start}{asked} is {size}.")
             elif word and self.sizes.setdefault(word, size) != size:
                 self.faults.append(f"{start}{word} is {size}, and {self.sizes[word]} in {self.places[word]!r}.")
             elif word:

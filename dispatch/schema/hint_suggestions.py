@@ -8,6 +8,7 @@ import re
 import sys
 import types
 import typing
+from collections.abc import Callable
 from typing import ForwardRef, TypeVar
 
 import numpy as np
@@ -42,6 +43,8 @@ _CLASSES = (
     (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"), (os.PathLike, "str"),
 )  # fmt: skip
 
+_SCALARS = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void}
+
 _CTYPES = tuple("bBhHiIlLqQfdg?")  # the numbers of ctypes, by NumPy's letters
 _ARRAYS = ("Array", "DataArray", "DataFrame", "Series", "Tensor", "Variable", "tensor")  # what others' arrays are called
 
@@ -51,12 +54,14 @@ _ANY_SHAPES = (typing.Any, tuple[typing.Any, ...])  # how NumPy's NDArray says i
 _PLAIN = {one: one.__name__ for one in (bool, int, float, complex, str)}
 
 
-def or_schema(fn: object) -> str:
+def or_schema(fn: object, word: Callable[[str, object], str]) -> str:
     """Say how the schema of a function may be written instead of hints: an array where nothing else is known.
+
+    `word(name, hint)` is the schema's word for the hint of a parameter, or of the results, named "return".
 
     Examples
     --------
-    >>> or_schema(lambda x, times=2, *, weight=None: x)
+    >>> or_schema(lambda x, times=2, *, weight=None: x, lambda name, hint: "")
     'Or write schema="(Tensor x, int times=2, *, Tensor? weight=None) -> Tensor" yourself.'
     """
     try:
@@ -68,17 +73,13 @@ def or_schema(fn: object) -> str:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
         words += ["*"] * (p.kind is p.KEYWORD_ONLY and "*" not in words)
-        hint = p.annotation if isinstance(p.annotation, (str, type)) else None  # an array would be compared element by element
-        kind = next((name for one, name in _PLAIN.items() if hint is one or hint == name), None)
+        kind = "" if p.annotation is p.empty else word(p.name, p.annotation)
         kind = kind or _PLAIN.get(type(p.default), "Tensor?" if p.default is None else "Tensor")
         known = p.default is None or type(p.default) in _PLAIN
         words.append(f"{kind} {p.name}={p.default!r}" if known else f"{kind} {p.name}")
-    result, several = "Tensor", typing.get_args(found.return_annotation)
-    if typing.get_origin(found.return_annotation) is tuple and several and Ellipsis not in several:
-        result = f"({', '.join(['Tensor'] * len(several))})"
-    elif found.return_annotation is None:
-        result = "()"
-    return f'Or write schema="({", ".join(words)}) -> {result}" yourself.'
+    hint = found.return_annotation
+    result = "" if hint is found.empty else word("return", hint)
+    return f'Or write schema="({", ".join(words)}) -> {result or "Tensor"}" yourself.'
 
 
 def show(hint: object) -> str:
@@ -134,7 +135,7 @@ def of_name(name: str, hint: str = "") -> str:
         return "np.ndarray"
     kind = getattr(np, name, None)
     if isinstance(kind, type) and issubclass(kind, np.number):
-        return f"numpy.typing.NDArray[np.{name}] for an array, {nearest(kind)} for a number"
+        return f"numpy.typing.NDArray[np.{name}] for an array, {nearest(kind).partition(',')[0]} for a number"
     return ""
 
 
@@ -169,7 +170,8 @@ def nearest(hint: object) -> str:
             return f"dict[str, np.ndarray], or a dataclass in place of {root.__qualname__}"
         for known_class, meant in _CLASSES:
             if issubclass(root, known_class):
-                return meant
+                own = root is hint and root in _SCALARS
+                return meant + f", or numpy.typing.NDArray[np.{root.__name__}] for an array" * own
         if issubclass(root, tuple) and hasattr(root, "_fields"):
             return f"a typing.NamedTuple in place of {root.__qualname__}, whose fields have hints"
         if hasattr(root, "__array__"):

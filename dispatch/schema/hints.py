@@ -87,10 +87,15 @@ class HintReader:
     `dtype`, `layout`, `bounds` and `numbers` are what the hint of the last argument says beside its type.
     """
 
-    __slots__ = ("_dtypes", "_hint", "_open", "_scope", "_what", "bounds", "function", "layout", "numbers", "operator")
+    __slots__ = (
+        "_dtypes", "_hint", "_nearest", "_open", "_proposing", "_scope", "_what", "bounds",
+        "function", "layout", "numbers", "operator"
+    )  # fmt: skip
 
     def __init__(self, operator: str, fn: object) -> None:
         self.operator, self.function = operator, fn
+        self._proposing = False  # whether the words of a proposed schema are being read
+        self._nearest = ""  # of the last hint without a type
         self._open: tuple[type, ...] = ()  # the records whose fields are being read
         self._scope: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._start("the return", None)
@@ -155,7 +160,31 @@ class HintReader:
         )
 
     def _unknown(self, nearest: str) -> HintError:
-        return self._fault(f'The nearest hint that has one: {nearest}. {or_schema(self.function)}')
+        if self._what == "the return" and nearest.startswith("tuple[np.ndarray, ...]"):
+            nearest = "tuple[np.ndarray, np.ndarray], a hint for each result"
+        self._nearest = nearest
+        return self._fault("" if self._proposing else f"The nearest hint that has one: {nearest}. {self.proposed_schema()}")
+
+    def proposed_schema(self) -> str:
+        """Say which schema may be written instead of the hints; a hint that has no type counts as the nearest that has one."""
+        reader = HintReader(self.operator, self.function)
+        reader._proposing = True
+        return or_schema(self.function, reader._word)
+
+    def _word(self, name: str, hint: object) -> str:
+        """The schema's word for a hint, '' where there is none."""
+        self._nearest = ""
+        try:
+            if name != "return":
+                return str(self.argument(name, hint))
+            kinds, _ = self.returns(hint)
+        except HintError:
+            nearest = self._nearest.partition(", or ")[0].partition(", a ")[0]
+            try:
+                return self._word(name, eval(nearest, {"np": np, "numpy": np, "typing": typing}))
+            except (SyntaxError, NameError, AttributeError):  # words, or none
+                return ""
+        return str(kinds[0]) if len(kinds) == 1 else f"({', '.join(map(str, kinds))})"
 
     def _checked(self, hint: object) -> Type:
         try:

@@ -20,7 +20,7 @@ from ..core.wrong_calls import holding
 from ..errors import DefinitionError, HintError, SchemaError, check_function, close_matches, did_you_mean, kind_of, shown
 from .defaults import accept, spell
 from .dimensions import Places, Tree
-from .hint_suggestions import ALLOWED, RESIDUAL_ALONE, or_schema
+from .hint_suggestions import ALLOWED, RESIDUAL_ALONE
 from .hints import HintReader, word_of
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
@@ -88,8 +88,8 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
     sets = _shared(name, read, mutates_args, view=Tag.view in promised)
     arguments = tuple([_argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read])
     if result is _EMPTY:
-        said = f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {or_schema(fn)}"
-        raise HintError(said, operator=name)
+        said = f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`."
+        raise HintError(f"{said} {reader.proposed_schema()}", operator=name)
     found = word_of(result)
     results, dtypes = reader.returns(result) if found is None or found is NONE else ((found,), (None,))
     if results == (RESIDUAL,) and not any(a.is_write for a in arguments):
@@ -166,7 +166,7 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
         )
     if parameter.hint is _EMPTY:
         said = f"{name}: parameter '{word}' has no type hint. Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`."
-        raise HintError(f"{said} {or_schema(reader.function)}", operator=name, argument=word)
+        raise HintError(f"{said} {reader.proposed_schema()}", operator=name, argument=word)
     found = word_of(parameter.hint)
     if found is not None and found is not STR:  # which may be a device
         return found, _NO_NOTES

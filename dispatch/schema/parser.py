@@ -175,6 +175,8 @@ class Reader:
         if word not in WORDS and word.islower() and (self.peek(",") or self.peek(")")) and not is_known(word):
             line = f"Tensor {word}, or float {word}"
             self.fail(f"'{word}' stands alone, and an argument has a type before its name: {line}.", start)
+        if word not in WORDS and (after := _WORD.match(self.text, self.at)) and after[0] in WORDS:
+            self.fail(f"a schema has the type before the name: '{after[0]} {word}'.", start)
         if word not in WORDS:
             self.fail(unknown_type(word), start)
         if word == "Tensor" and self.take("("):

@@ -115,8 +115,8 @@ def test_not_implemented_error(lib, ops, ns):
     """
     lib.define("foo(Tensor x) -> Tensor")
     lib.define("bar(int[] sizes) -> Tensor")
-    arrays = " for arrays on 'cpu'. Kernels: none. Add one: @foo.register_kernel('cpu')."
-    sizes = ". Kernels: none. Add one: @bar.register_kernel(None), for every device: the call names none."
+    arrays = f" for arrays on 'cpu'. Kernels: none. Add one: @library.impl('{ns}::foo', 'cpu')."
+    sizes = f". Kernels: none. Add one: @library.impl('{ns}::bar', 'default'), for every device: the call names none."
     for name, args, lacks in (("foo", (X,), arrays), ("bar", ((1, 2, 3),), sizes)):
         op = getattr(ops, name)
         assert said(lambda op=op, args=args: op(*args), NoKernelError) == f"{ns}::{name} has no kernel{lacks}"

@@ -515,7 +515,7 @@ def test_sequences(ns):
         (set[int], "The nearest hint that has one: list[int]."),
         (object, "The nearest hint that has one: typing.Any."),
         (range, "The nearest hint that has one: list[int]."),
-        (np.float64, "The nearest hint that has one: float."),
+        (np.float64, "The nearest hint that has one: float, or numpy.typing.NDArray[np.float64] for an array."),
     ],
 )
 def test_unsupported_param_types(hint, advice):

@@ -31,7 +31,7 @@ def test_the_newest_registration_is_live_and_removing_it_brings_the_one_below_ba
         assert op.table.live(CPU) is handle
         op.unregister(handle)
     with pytest.raises(
-        NoKernelError, match=r"making::op has no kernel for arrays on 'cpu'\. Kernels: none\. Add one: @op\.register_kernel"
+        NoKernelError, match=r"making::op has no kernel for arrays on 'cpu'\. Kernels: none\. Add one: @library\.impl"
     ):
         op(A)
 

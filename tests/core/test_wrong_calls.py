@@ -32,6 +32,10 @@ BLOCKS = [
     dispatch.detect_anomaly, dispatch.log_calls, dispatch.profile, dispatch.validate, library.Library,
     library.ExcludeDispatchKeyGuard, library.IncludeDispatchKeyGuard,
 ]  # fmt: skip
+WRITTEN = {
+    "set_grad_enabled": "set_grad_enabled(enabled)", "validate": "validate(level)", "Library": "Library(ns, kind)",
+    "ExcludeDispatchKeyGuard": "ExcludeDispatchKeyGuard(*keys)", "IncludeDispatchKeyGuard": "IncludeDispatchKeyGuard(key)",
+}  # fmt: skip
 DECORATORS = {
     "no_grad": dispatch.no_grad, "enable_grad": dispatch.enable_grad, "set_grad_enabled": lambda: dispatch.set_grad_enabled(True),
     "FakeTensorMode": dispatch.FakeTensorMode, "Mode": dispatch.Mode, "detect_anomaly": dispatch.detect_anomaly,
@@ -86,10 +90,11 @@ def test_names_of_others_are_said_where_the_function_has_ours():
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.__name__)
 def test_a_block_that_is_not_called_says_so(block):
     kind = "class" if isinstance(block, Block) else "function"
+    call = WRITTEN.get(block.__name__, f"{block.__name__}()")
     with pytest.raises(ArgumentError) as caught, block:
         pass
     assert str(caught.value) == (
-        f"{block.__name__} is a {kind}, and a block is made by calling it. Write `with {block.__name__}(...):`."
+        f"{block.__name__} is a {kind}, and a block is made by calling it. Write `with {call}:`."
     )
 
 
@@ -149,6 +154,17 @@ def test_what_is_raised_of_a_list_says_that_one_was_given(call, who, what, kind,
     with pytest.raises(TypeError) as caught:
         call()
     assert caught.value.__notes__ == [NOTE.format(who=who, what=what, kind=kind, one=one)]
+
+
+@pytest.mark.parametrize(("call", "written"), [
+    (lambda f, x: dispatch.vjp(f, (x,)), "vjp(f, *x)"),
+    (lambda f, x: dispatch.eval_shape(f, (x,)), "eval_shape(f, *x)"),
+    (lambda f, x: dispatch.grad(f)((x,)), "grad(f)(*x)"),
+], ids=["vjp", "eval_shape", "grad"])  # fmt: skip
+def test_arguments_in_a_tuple_are_told_the_call_of_the_transform(call, written):
+    with pytest.raises(TypeError) as caught:
+        call(lambda x: np.sum(x**2), np.ones(2))
+    assert f"For arguments of the function give them one by one, {written}." in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("given", [np.ones(2), [1.0, 2.0]])

@@ -138,6 +138,31 @@ def test_what_is_left_out_or_a_number_is_not_held():
     assert fake(maybe, V, z=1.0) == real(maybe, V, z=1.0)
 
 
+PLANE, LINE = np.ndarray[tuple[int, int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def test_numpys_own_hint_of_a_shape_is_held():
+    @custom_op("measuring::total", mutates_args=())
+    def total(a: PLANE, w: LINE, *, transposed: bool = False) -> LINE:
+        return a.T @ w if transposed else a @ w
+
+    @custom_op("measuring::sums", mutates_args=())
+    def sums(a: PLANE) -> LINE:
+        return a.sum(0, keepdims=not len(a))
+
+    for op, args in ((total, (A, V)), (sums, (A,))):
+        assert op(*args).ndim == 1
+        said_of = said(lambda op=op, args=args: op(args[0][0], *args[1:]), ArgumentError)
+        assert said_of == (
+            f"{op.name}: argument 'a' of shape (3,) does not fit np.ndarray[tuple[int, int], ...]: 1 axis, where the hint has 2."
+        )
+        assert np.array_equal(dispatch.vmap(op, in_dims=0)(*[np.stack([x, x]) for x in args])[1], op(*args))
+    assert said(lambda: sums(A[:0]), OutputError).endswith(
+        "returned 'result' of shape (1, 3) does not fit np.ndarray[tuple[int], ...]: 2 axes, where the hint has 1."
+    )
+    assert {sample.args[0].ndim for sample in dispatch.testing.samples(sums)} == {2}
+
+
 def test_without_dimensions_a_kernel_is_itself():
     assert adapted(dispatch.ops.np.sin, np.sin) is np.sin
 

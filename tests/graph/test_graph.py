@@ -26,5 +26,5 @@ def test_a_graph_is_held_to_the_structure_it_was_made_with():
     np.testing.assert_array_equal(graph(Y, 2), Y * 2)
     with pytest.raises(GraphError, match=r"^the graph was made with 2 in its arguments, and 3 was given\. What is no array is a constant of a graph: "):
         graph(Y, 3)
-    with pytest.raises(GraphError, match=r"^the graph was made with 2 arguments, and 1 were given\.$"):
+    with pytest.raises(GraphError, match=r"^the graph was made with 2 arguments, and 1 was given\.$"):
         graph(Y)

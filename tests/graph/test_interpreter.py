@@ -150,7 +150,7 @@ def test_another_of_a_kind_is_a_constant_of_the_graph():
 
 def test_items_of_a_list_are_counted_inside_it():
     graph = make_fx(lambda x, y: x[0])([X, X], 1)
-    assert said(lambda: graph([X], 1), GraphError) == "the graph was made with 2 items in one of its arguments, and 1 were given."
+    assert said(lambda: graph([X], 1), GraphError) == "the graph was made with 2 items in one of its arguments, and 1 was given."
 
 
 def test_values_that_are_no_numbers_are_compared_as_they_are():

@@ -134,6 +134,6 @@ def test_what_a_factory_without_a_kernel_lacks_is_what_its_call_has():
     name = f"f{next(numbers)}"
     define(f"factories::{name}", "(int n) -> Tensor")
     assert said(lambda: getattr(dispatch.ops.factories, name)(2), NoKernelError) == (
-        f"factories::{name} has no kernel. Kernels: none. Add one: @{name}.register_kernel(None), for every device: the "
-        "call names none."
+        f"factories::{name} has no kernel. Kernels: none. Add one: @library.impl('factories::{name}', 'default'), for "
+        "every device: the call names none."
     )

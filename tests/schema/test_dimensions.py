@@ -1,7 +1,7 @@
 """The language of dimension names: what a hint says of an array's axes, and what the names of one call are bound to."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NewType
 
 import numpy as np
 import pytest
@@ -183,6 +183,34 @@ def test_a_tree_says_where_the_arrays_of_a_hint_are():
     )
     assert shown(tuple[n, int, m]) == repr(Places((0, None, 1))).replace("0", a).replace("1", b)
     assert shown(np.ndarray) == shown(tuple[int, str]) == shown(list[int]) == shown(tuple[()]) == "None"
+
+
+FLOATS = np.dtype[np.float64]
+Meters = NewType("Meters", int)
+
+
+@pytest.mark.parametrize(
+    ("shape", "same"),
+    [
+        (tuple[int, int], "_ _"), (tuple[int, Literal[3]], "_ 3"), (tuple[()], ""), (tuple[Meters], "_"), (tuple[Literal[1, 3]], "_"),
+        (tuple[int, ...], None), (tuple[Any, ...], None), (tuple[Any], None), (tuple, None), (Any, None), (tuple[str], None),
+    ],
+)  # fmt: skip
+def test_a_shape_in_numpys_own_hint_is_read_as_the_axes_of_a_text(shape, same):
+    hint = tree_of(np.ndarray[shape, FLOATS], lambda hint: hint)
+    assert (hint is None) is (same is None)
+    if hint is not None:
+        assert hint.dimensions == tuple(d._replace(text=d.text) for d in read(same).dimensions)
+        assert hint.is_rank is ("3" not in same)
+        written = repr(np.ndarray[shape, FLOATS]).replace("numpy.", "np.").partition(", np.dtype")[0] + ", ...]"
+        assert repr(hint) == written.replace("typing.", "") or Meters in shape.__args__ or same == "_"
+
+
+def test_numpys_own_hints_of_several_shapes_leave_the_axes_open():
+    one, two = np.ndarray[tuple[int], FLOATS], np.ndarray[tuple[int, int], FLOATS]
+    assert tree_of(one | two, lambda hint: hint) is None
+    assert repr(tree_of(one | None, lambda hint: hint)) == "np.ndarray[tuple[int], ...]"
+    assert repr(tree_of(one | np.ndarray[tuple[int], np.dtype[np.float32]], lambda hint: hint)) == "np.ndarray[tuple[int], ...]"
 
 
 def test_alternatives_have_the_same_dimensions():

@@ -47,8 +47,8 @@ TABLE = [
     (type("Generator", (), {"__module__": "torch._C"}), "np.random.Generator"),  # torch's
     (collections.abc.Generator[int, None, None], "typing.Any, or register_opaque_type(Generator)"),
     (bytearray, "np.ndarray"),
-    (np.float32, "float"),
-    (np.int8, "int"),
+    (np.float32, "float, or numpy.typing.NDArray[np.float32] for an array"),
+    (np.int8, "int, or numpy.typing.NDArray[np.int8] for an array"),
     (np.dtype(np.float32), "numpy.typing.NDArray[np.float32]"),
     (pathlib.Path, "str"),
     (A, "np.ndarray"),

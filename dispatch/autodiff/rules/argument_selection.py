@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ...core import OpOverload
-from ...errors import DefinitionError, NoRuleError, kind_of
+from ...errors import DefinitionError, NoRuleError, kind_of, were_given
 from ...schema.types import TENSOR, OptionalOf
 
 
@@ -43,7 +43,7 @@ def by_argument(op: OpOverload, given: Any, form: str, error: type[Exception] = 
         return dict(given)
     values = list(given) if isinstance(given, (tuple, list)) else [given]
     if len(values) != len(names):
-        some = f"{len(values)} were given" if isinstance(given, (tuple, list)) else "one was given"
+        some = were_given(len(values)) if isinstance(given, (tuple, list)) else "one was given"
         raise error(
             f"{op.name}: {form} is one for each array, and {some} for {len(names)} ({listed}). Give a tuple of one for each, "
             "or a dict by name; None for an array without a derivative."

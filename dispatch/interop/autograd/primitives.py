@@ -204,10 +204,11 @@ def notrace_primitive(f_raw: Function) -> Function:
 def _known(fun: Any, who: str) -> Primitive:
     known = getattr(fun, "primitive", None)
     if not isinstance(known, Primitive):
-        raise DefinitionError(
-            f"{who} takes what primitive returned, and was given {kind_of(fun)}. Write @primitive above the function; NumPy's "
-            "own functions have their derivatives here."
-        )
+        remedy = "Write @primitive above the function; NumPy's own functions have their derivatives here."
+        if isinstance(fun, OpOverload):
+            verb = "register_jvp(rule)" if "jvp" in who and "vjp" not in who else "register_autograd(backward)"
+            remedy = f"Write {fun.schema.name}.{verb}, which an operator has."
+        raise DefinitionError(f"{who} takes what primitive returned, and was given {kind_of(fun)}. {remedy}")
     return known
 
 

@@ -48,6 +48,8 @@ def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
     if not hasattr(grad, "shape"):
         number = isinstance(grad, (int, float, complex, list))
         remedy = "Return np.asarray(...) of it." if number else "Return an array, or None where there is no gradient."
+        if callable(grad):
+            remedy = "Return the gradient itself, not a function of g."
         if isinstance(grad, dict):
             remedy = f"Return a tuple, with one for each of ({', '.join(node.op.arguments.names)})."
         if grad is node:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor
+from ...core import Tensor, is_array
 from ...core.pytree import field_names, items_of, opened, rebuilt, steps
+from ...dispatcher.conversion_advice import line_for
 from ...dispatcher.printing import describe_value
-from ...errors import BatchingError, how_many, kind_of
+from ...errors import ArgumentError, BatchingError, how_many, kind_of
 
 
 def checked_axes(dims: Any, what: str, where: str = "") -> Any:
@@ -102,6 +103,7 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]
             )
         found = _of_items(dims, x, items, place, "in_dims")
         return [mapped_axes(d, item, place + step, sizes) for d, item, step in zip(found, items, steps(x), strict=True)]
+    refuse_tables("vmap", x, place)
     shape = getattr(x, "shape", None)
     if shape is None:
         remedy = "Give an array that has it; or write None in its place, in_dims=(0, None) say, for what all items share."
@@ -117,6 +119,12 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]
         )
     sizes.append((place, dims, shape[dims]))
     return dims % len(shape)
+
+
+def refuse_tables(who: str, x: Any, place: str) -> None:
+    """Refuse a table, a column or a sparse matrix, with the line to write: their items are no arrays of one shape."""
+    if not is_array(x) and (line := line_for(x)):
+        raise ArgumentError(f"{who}: {place} is {kind_of(x)}, which is no array. Write {line}.")
 
 
 def _array_or_kind(x: Any) -> str:

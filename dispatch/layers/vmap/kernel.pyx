@@ -14,7 +14,7 @@ from ...core.state cimport Level, rank_of_thread, thread_state
 from ...core.tensor cimport AHEAD, Taken, Wrapped, allocated, begin, let_go, take_off
 from ...core.vectorcall cimport vectorcall
 
-from ...core import items_of, rebuilt, wrap
+from ...core import is_array, items_of, rebuilt, wrap
 from ...core.wrong_calls import check_takes
 from ..opaque_rules import asks_stand_ins, marks, note_rule, take_back
 from ..opaque_rules import stand_ins as _stand_ins
@@ -38,7 +38,7 @@ cdef object length_of(x, dim):
     if is_exact(<PyObject *>x):
         ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
         return cnp.PyArray_DIM(<cnp.ndarray>x, <int>(axis % ndim)) if -ndim <= axis < ndim else None
-    shape = None if isinstance(x, dict) else getattr(x, "shape", None)
+    shape = x.shape if is_array(x) else None
     return shape[dim] if type(shape) is tuple and -len(<tuple>shape) <= axis < len(<tuple>shape) else None
 
 

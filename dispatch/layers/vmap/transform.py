@@ -12,7 +12,7 @@ from ...core.pytree import items_of, rebuilt, steps
 from ...core.random_states import generators_of, given_generators
 from ...core.source import levels_out
 from ...core.wrong_calls import clear
-from ...errors import BatchingError, check_function, check_word, how_many, kind_of
+from ...errors import BatchingError, check_function, check_word, how_many, kind_of, were_given
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
@@ -93,7 +93,7 @@ def vmap(
         dims: Any = in_dims if type(in_dims) is tuple else (in_dims,) * len(args)
         if len(dims) != len(args):
             some = how_many(len(dims), "argument")
-            raise BatchingError(f"vmap: in_dims names {some}, and {len(args)} were given. Give one for each.")
+            raise BatchingError(f"vmap: in_dims names {some}, and {were_given(len(args))}. Give one for each.")
         size = common_length(args, dims)
         if size is None:
             if keywords and not args:

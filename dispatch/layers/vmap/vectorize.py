@@ -19,9 +19,10 @@ import numpy as np
 
 from ...core import Tensor, check_data
 from ...core.wrong_calls import check_takes, clear, named_dtype
-from ...errors import ArgumentError, DefinitionError, OutputError, how_many, kind_of
+from ...errors import ArgumentError, DefinitionError, OutputError, how_many, kind_of, were_given
 from ...operators.gufunc.signature import Binding, Shape, Signature
 from ...operators.prims import astype
+from .axes import refuse_tables
 from .transform import vmap
 
 Function = Callable[..., Any]
@@ -98,11 +99,13 @@ def vectorize(
         arrays = [_as_array(keywords[k] if isinstance(k, str) else args[k]) for k in places]
         said = given or Signature(((),) * len(arrays), ())
         names = [k if isinstance(k, str) else called.get(k, f"argument {k}") for k in places]
+        for x, word in zip(arrays, names, strict=True):
+            refuse_tables(name, x, word)
         if not arrays:
             raise ArgumentError(f"{name} was called without an argument to go over.")
         if len(arrays) != len(said.inputs):
             raise ArgumentError(
-                f"{name}: the signature {said} has {how_many(len(said.inputs), 'input')}, and {len(arrays)} were given "
+                f"{name}: the signature {said} has {how_many(len(said.inputs), 'input')}, and {were_given(len(arrays))} "
                 f"({', '.join(names)}). Name those that every item gets as they are: excluded=."
             )
         binding = said.bind(tuple([getattr(x, "shape", ()) for x in arrays]), names, name)

@@ -56,7 +56,7 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
     arrays = [a.name for a in schema.arguments if a.type == TENSOR]
     outputs = [r.type for r in schema.returns if r.type != RESIDUAL]
     if schema.is_mutable or schema.is_view:
-        faults.append("an operator with a signature writes to nothing, and returns fresh arrays")
+        faults.append("an operator with a signature writes to nothing, and returns fresh arrays. Leave out one of the two")
     if others:
         faults.append(f"argument {others[0].name!r} is {others[0].type}; a signature is about plain arrays")
     if len(arrays) != len(signature.inputs):

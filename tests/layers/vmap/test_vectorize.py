@@ -155,7 +155,7 @@ def test_operators_that_draw_give_each_item_its_own():
         (lambda: vectorize(np.sin, otypes="ff")(1.0), OutputError, "vectorize(sin): otypes has 2 dtypes, one for each output, and the function returned 1 output."),
         (lambda: vectorize(np.sin)(), ArgumentError, "vectorize(sin) was called without an argument to go over."),
         (lambda: vectorize(np.sin, excluded=[0])(X), ArgumentError, "vectorize(sin) was called without an argument to go over."),
-        (lambda: vectorize(matvec, signature="(m,n),(n)->(m)")(A), ArgumentError, "vectorize(matvec): the signature (m,n),(n)->(m) has 2 inputs, and 1 were given (a). Name those that every item gets as they are: excluded=."),
+        (lambda: vectorize(matvec, signature="(m,n),(n)->(m)")(A), ArgumentError, "vectorize(matvec): the signature (m,n),(n)->(m) has 2 inputs, and 1 was given (a). Name those that every item gets as they are: excluded=."),
         (
             lambda: vectorize(matvec, signature="(m,n),(n)->(m)")(A, X[:, :2]),
             ArgumentError,

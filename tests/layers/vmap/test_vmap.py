@@ -119,7 +119,7 @@ MISUSE = [
     (lambda: vmap(np.add)(A, B), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 0. Give arrays of one length, or None in in_dims for what all items share."),
     (lambda: vmap(lambda xs: xs[0])([A, B]), "vmap: the mapped axes differ in length: argument 0[0] has 3 along axis 0; argument 0[1] has 4 along axis 0. Give arrays of one length, or None in in_dims for what all items share."),
     (lambda: vmap(np.add, in_dims=(0, 1))(A, A), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 1. Give arrays of one length, or None in in_dims for what all items share."),
-    (lambda: vmap(np.sin, in_dims=(0, 0))(A), "vmap: in_dims names 2 arguments, and 1 were given. Give one for each."),
+    (lambda: vmap(np.sin, in_dims=(0, 0))(A), "vmap: in_dims names 2 arguments, and 1 was given. Give one for each."),
     (lambda: vmap(np.sin, in_dims=None)(A), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
     (lambda: vmap(np.sin)(), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
     (lambda: vmap(np.sin)(2.0), "vmap: argument 0 is a float, which has no axis to map. Give an array that has it; or write None in its place, in_dims=(0, None) say, for what all items share."),

@@ -444,7 +444,7 @@ REFUSED = [
     (counted, {"signature": "(n)->()"}, "a signature is about arrays, and an output is none."),
     (listed, {"signature": "(n)->()"}, "argument 'x' is Tensor[]; a signature is about plain arrays."),
     (optional, {"signature": "(n),(n)->()"}, "argument 'y' is Tensor?; a signature is about plain arrays."),
-    (one, {"signature": "(n)->()", "mutates_args": ("x",)}, "an operator with a signature writes to nothing, and returns fresh arrays."),
+    (one, {"signature": "(n)->()", "mutates_args": ("x",)}, "an operator with a signature writes to nothing, and returns fresh arrays. Leave out one of the two."),
     (kept, {"signature": "(n)->()"}, "the loop has no one residual to keep; a kernel that broadcasts by itself has, broadcasts=True."),
     (one, {"signature": "(n)->()", "workers": 0}, "workers= is a number of threads, 1 or more, and was given as 0."),
     (one, {"signature": "(n)->()", "workers": True}, "workers= is a number of threads, 1 or more, and was given as a bool."),
