@@ -100,6 +100,9 @@ def words(hint: Any) -> str:
     return " or ".join((", ".join(said[:-1]), said[-1])) if len(said) > 1 else said[0]
 
 
+_signature_of = functools.lru_cache(None)(inspect.signature)
+
+
 @functools.lru_cache(None)
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The hints of a function's parameters, by their names; of those that can be read."""
@@ -126,7 +129,7 @@ def unsuited(
     >>> str(unsuited(halve, (3.0, "2"), {}))
     "halve: times is an int, and was given '2'."
     """
-    signature, hints = inspect.signature(function), hints_of(function)
+    signature, hints = _signature_of(function), hints_of(function)
     try:
         given = signature.bind(*args, **keywords).arguments
     except TypeError:

@@ -265,19 +265,27 @@ def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:
     return Case(op, put_arrays(tuple(full), plain), tuple(tracked))
 
 
+_ARRAYS = (np.ndarray, Tensor)
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))  # what most other arguments are
+
+
 def is_array(x: Any) -> bool:
     """Whether a value is an array that checks replace; NumPy scalars cannot be written to and count as numbers."""
-    return isinstance(x, (np.ndarray, Tensor))
+    return isinstance(x, _ARRAYS)
 
 
 def arrays_in(x: Any) -> list[Any]:
     """Return every array in a value, in order, inside lists, tuples, dicts and records too."""
-    return [x] if is_array(x) else [leaf for leaf in leaves(x) if is_array(leaf)]
+    if isinstance(x, _ARRAYS) or type(x) in _PLAIN:
+        return [x] if isinstance(x, _ARRAYS) else []
+    return [leaf for leaf in leaves(x) if isinstance(leaf, _ARRAYS)]
 
 
 def map_arrays(f: Callable[[Any], Any], x: Any) -> Any:
     """Replace every array in a value by `f` of it."""
-    return f(x) if is_array(x) else mapped(lambda leaf: f(leaf) if is_array(leaf) else leaf, x)
+    if isinstance(x, _ARRAYS) or type(x) in _PLAIN:
+        return f(x) if isinstance(x, _ARRAYS) else x
+    return mapped(lambda leaf: f(leaf) if is_array(leaf) else leaf, x)
 
 
 def without_scalars(x: Any) -> Any:
@@ -288,7 +296,7 @@ def without_scalars(x: Any) -> Any:
 def put_arrays(args: Arguments, arrays: list[Any]) -> Arguments:
     """Replace the arrays in the arguments, in the order of `arrays_in`."""
     queue = iter(arrays)
-    return tuple(map_arrays(lambda _: next(queue), x) for x in args)
+    return tuple([next(queue) if isinstance(x, _ARRAYS) else map_arrays(lambda _: next(queue), x) for x in args])
 
 
 def labels_of(names: tuple[str, ...], args: Arguments) -> list[str]:

@@ -145,6 +145,8 @@ def _array_difference(
     if not (_is_numeric(x.dtype) and _is_numeric(y.dtype)):
         unequal = np.asarray(x != y)
         return None if not unequal.any() else f"the values differ{at} in {unequal.sum()} of {how_many(x.size, 'element')}."
+    if (x == y).all():  # a sixth of what np.isclose takes
+        return None
     allowed = tolerance(x.dtype, y.dtype, rtol=rtol, atol=atol)
     if allowed == _EXACT or (x.dtype.kind in "biu" and y.dtype.kind in "biu" and rtol is None):
         differ = x != y

@@ -91,13 +91,18 @@ class Probe(NamedTuple):
 
     def floats(self, result: Any) -> list[tuple[str, Any]]:
         """Return the floating-point outputs with their labels."""
-        result = map_scalars(result)
-        single = not isinstance(result, (list, tuple, dict)) or field_names(type(result)) is not None
-        names = ("out",) if single else self.output_names or tuple(f"out[{i}]" for i in range(len(result)))
-        items = (result,) if single else tuple(result.values()) if isinstance(result, dict) else tuple(result)
+        items, single = self._items(result)
+        names = ("out",) if single else self.output_names or tuple(f"out[{i}]" for i in range(len(items)))
         labels = [label.replace("'", "", 2) for label in labels_of(names, items)]
         pairs = zip(labels, arrays_in(items), strict=True)
         return [(label, x) for label, x in pairs if x.dtype.kind in "fc"]
+
+    def _items(self, result: Any) -> tuple[tuple[Any, ...], bool]:
+        """The outputs of the function, with arrays in place of scalars; and whether it has but one, which is no container."""
+        result = map_scalars(result)
+        if not isinstance(result, (list, tuple, dict)) or field_names(type(result)) is not None:
+            return (result,), True
+        return tuple(result.values() if isinstance(result, dict) else result), False
 
     def leaves(self) -> list[Any]:
         """Return the arrays; those to differentiate by are tracked."""
@@ -171,7 +176,8 @@ class Probe(NamedTuple):
 
     def reals(self, result: Any) -> Array:
         """The floating-point outputs as one real vector."""
-        return np.concatenate([np.zeros(0), *(as_reals(plain(x)) for _, x in self.floats(result))])
+        found = [as_reals(plain(x)) for x in arrays_in(self._items(result)[0]) if x.dtype.kind in "fc"]
+        return found[0] if len(found) == 1 else np.concatenate([np.zeros(0), *found])
 
 
 def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph: bool) -> list[Any]:
@@ -358,6 +364,8 @@ def _width(x: Any) -> int:
 
 def as_reals(x: Array) -> Array:
     """Return the values of an array as one real vector, real and imaginary parts in turn."""
+    if x.dtype == np.float64:
+        return x.astype(np.float64).ravel()
     flat = x.ravel()
     if x.dtype.kind == "c":
         flat = np.stack([flat.real, flat.imag], -1).ravel()
@@ -382,6 +390,8 @@ def plain(x: Any) -> Array:
 
 def map_scalars(x: Any) -> Any:
     """Replace NumPy scalars and floats in a value by 0-d arrays."""
+    if isinstance(x, (np.ndarray, Tensor)):
+        return x
     return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, (np.generic, float, complex)) else leaf, x)
 
 
