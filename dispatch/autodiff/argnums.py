@@ -10,7 +10,7 @@ import numpy as np
 from ..core import Tensor, check_data, is_array, is_of_registered_class
 from ..core.pytree import items_of, paths, unflatten
 from ..dispatcher.conversion_advice import line_for
-from ..errors import GradientError, kind_of
+from ..errors import GradientError, did_you_mean, kind_of
 from .structures import beside, flattened
 
 Place = int | str  # of an argument: its position, or its name where it is given by name
@@ -163,7 +163,7 @@ def _located(
     if asked not in parameters:
         raise GradientError(
             f"{who} by argument {asked!r} was asked for, and the function has no such argument: it takes "
-            f"{', '.join(map(str, parameters.values())) or 'none'}."
+            f"{', '.join(map(str, parameters.values())) or 'none'}.{did_you_mean(str(asked), parameters)}"
         )
     default = parameters[asked].default
     if default is Parameter.empty:

@@ -38,7 +38,7 @@ def carry_changed(who: str, number: Any, before: Any, after: Any, like: Any = No
     first = "goes in as" if what == "carry" else "is"
     then = "and comes out as" if what == "carry" else "in the first step, and in a later one"
     index = ""
-    if who == "fori_loop" and layout_text(after) == "int64[]":  # as the index is
+    if who == "fori_loop" and not np.shape(after) and layout_text(after) != layout_text(before):  # as the index has none
         index = " The body is called as body(i, carry), the index first."
     return ControlFlowError(
         f"{who}: the {name} {first} {layout_text(before)} {then} {layout_text(after)}. Each step has to give the shape and "

@@ -287,6 +287,8 @@ def _converted(argument: Argument, value: Any) -> str:
     """What a message says of a table, a column or a sparse matrix: the line that makes an array of it."""
     line = line_for(value, argument.name)
     kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    if line is not None and isinstance(kind, DictOf) and hasattr(value, "items"):
+        return f" Write {{name: {line_for(value, 'column')} for name, column in {argument.name}.items()}}."
     return "" if line is None else f" Write [{line}]." if isinstance(kind, ListOf) else f" Write {line}."
 
 
@@ -382,7 +384,8 @@ def _about_item(kind: Type, item: Any, name: str) -> str:
 def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> str:
     """What a message says of a value that is no list, where one is asked for."""
     if check.element is not None and check.element(value):
-        return " Write a list around it."
+        rows = kind.element == TENSOR and len(getattr(value, "shape", ())) > 1
+        return f" Write a list around it{f', or list({argument.name}) of its rows' * rows}."
     if isinstance(value, np.ndarray) and value.ndim and not kind.has_tensor:
         return f" Write {argument.name}.tolist(), or hint the parameter `{argument.name}: np.ndarray`."
     if isinstance(value, dict):
@@ -464,7 +467,7 @@ def _as_wanted(result: Return, output: Any) -> str:
     if result.type != TENSOR:
         plain = result.type in NUMBERS_AND_TEXT and output is not None
         if plain and (found := number_advice(str(result.type), output, "result")):
-            return f"{found}."
+            return _returned(f"{found}.")
         if result.type == STR and isinstance(output, (int, float, complex, np.generic)):
             return " Return str(result)."
         return _inside(result.type, output)
@@ -477,6 +480,9 @@ def _as_wanted(result: Return, output: Any) -> str:
         return " Return the argument that it writes to."
     if output is None:
         return " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
+    if isinstance(output, tuple) and any(isinstance(x, np.ndarray) for x in output):  # a result, and a status or a count
+        items = ["np.ndarray" if isinstance(x, np.ndarray) else type(x).__name__ for x in output]
+        return f" Return the array alone; or hint the results, -> tuple[{', '.join(items)}]."
     numbers = isinstance(output, (int, float, complex, list, tuple))
     plain = numbers and all(isinstance(x, (int, float, complex)) for x in leaves(output))
     return " Return np.asarray(result)." if plain else "" if numbers else _returned(advice_for(output, "result", hinted=False))

@@ -330,6 +330,8 @@ def number_advice(kind: str, x: Any, name: str) -> str:
         return f" Write {name}.decode()" if isinstance(x, bytes) else f" Write str({name})"
     if kind in ("int", "float") and isinstance(x, complex):
         return f" Write {name}.real"
+    if number and MODULE(type(x)) == "ctypes" and hasattr(x, "value"):
+        return f" Write {name}.value"
     wanted = number and isinstance(x, (bool, str, float))
     return f" Write {kind}({name})" if wanted or hasattr(type(x), f"__{kind}__") or isinstance(x, int) else ""
 

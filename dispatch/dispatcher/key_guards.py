@@ -106,7 +106,10 @@ class KernelSwitch(Watcher):
         if len(self.registrations) < len(devices):
             missing = ", ".join(repr(device) for device in devices if op.table.live(device_key(device)) is None)
             raise DefinitionError(
-                f"{op.name} has no kernel of its own for {missing}, so that there is none to switch.", operator=op.name
+                f"{op.name} has no kernel of its own for {missing}, so that there is none to switch. Give it one, "
+                f"@{op.schema.name}.register_kernel({missing.partition(', ')[0]}): while that is off, calls run the kernel for "
+                "every device.",
+                operator=op.name,
             )
         super().__init__()
 

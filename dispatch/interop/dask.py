@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Registration, add_fallback, set_divided
+from ..autodiff.rules.elementwise import depends_on_neighbours
+from ..core import DispatchKey, OpOverload, Registration, active_modes, add_fallback, set_divided
 from ..core.lazy import names_of
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
@@ -230,6 +231,19 @@ def _named_axes(op: OpOverload, arrays: Sequence[Any], results: Sequence[Any]) -
     return inputs, [named(x, core) for x, core in zip(results, signature.outputs, strict=True)]
 
 
+def _hold_pointwise(op: OpOverload) -> None:
+    """Raise where an operator is tagged pointwise and its kernel is not: chunks alone would give another result in silence."""
+    if Tag.pointwise in op.tags and "pointwise_held" not in vars(op) and not active_modes():
+        if depends_on_neighbours(op):
+            raise ArgumentError(
+                f"{op.name} is tagged pointwise, by which its kernel runs on each chunk alone, and an element of its result "
+                "changes with those beside it. Leave out Tag.pointwise, and name the axes that it needs whole: "
+                "signature='(n)->(n)'.",
+                operator=op.name,
+            )
+        vars(op)["pointwise_held"] = True
+
+
 def _has_residual(op: OpOverload) -> bool:
     """Whether an operator returns or takes a residual: that is of arrays in one piece."""
     return op.outputs.residual or any([a.type == RESIDUAL for a in op.schema.arguments])
@@ -315,6 +329,7 @@ class Task:
         values = mapped(lambda x: next(arrays) if x is _HOLE else x, self.values)
         residuals = iter([*arrays])  # they come after the arrays
         try:
+            _hold_pointwise(self.op)
             return self._computed(mapped(lambda x: next(residuals) if x is _RESIDUAL else x, values))
         except Exception as error:
             if place is not None:

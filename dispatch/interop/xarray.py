@@ -26,7 +26,7 @@ from ..core.optional import require
 from ..core.overload import bound
 from ..core.pytree import leaves
 from ..core.wrong_calls import clear
-from ..errors import ArgumentError, BatchingError, UnsupportedError, kind_of
+from ..errors import ArgumentError, BatchingError, UnsupportedError, did_you_mean, kind_of
 from ..layers.fake import FakeTensorMode
 from ..layers.vmap import vmap as batched
 from ..numpy_ops.array_protocols import function_of
@@ -270,7 +270,12 @@ def vmap(f: Callable[..., Any], dim: Any, **options: Any) -> Callable[..., Any]:
         given: list[Any] = []
         mapped_labelled(lambda x: given.append(x) if isinstance(x, ARRAYS) and dim in x.dims else None, (args, keywords))
         if not given:
-            raise BatchingError(f"vmap: no DataArray among the arguments has the dimension {dim!r}. Give one that has.")
+            shown: list[Any] = []
+            mapped_labelled(lambda x: shown.extend(x.dims) if isinstance(x, ARRAYS) else None, (args, keywords))
+            known = [str(name) for name in dict.fromkeys(shown)]
+            remedy = did_you_mean(str(dim), known) or " Give one that has."
+            has = f", of {', '.join(map(repr, known))}" if known else ""
+            raise BatchingError(f"vmap: no DataArray among the arguments has the dimension {dim!r}{has}.{remedy}")
         labelled = [x for x in given if isinstance(x, xarray.DataArray)]
         aligned = iter(
             xarray.align(

@@ -316,7 +316,7 @@ def __getattr__(name: str) -> Any:
     found = getattr(np.random, name, None)
     if found is None:
         advice = did_you_mean(name, __dir__()) or " Write rng = np.random.default_rng(seed), and pass it: normal(rng, size=3)."
-        raise not_there(__name__, name, advice, 2)
+        raise not_there(__name__, name, advice)
     return found
 
 

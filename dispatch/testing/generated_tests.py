@@ -82,6 +82,8 @@ def is_inside_opcheck_mode() -> bool:
     """
     return setting(OBSERVE) is not None
 
+SHAPE = '{"data": {"ns::name": {"test_vmap": {"status": "xfail"}}}}'
+
 
 class Failures:
     """The file of known failures."""
@@ -98,9 +100,12 @@ class Failures:
                 entries = [(op, test, e["status"]) for op, tests in self.data.items() for test, e in tests.items()]
             except OSError as error:  # a folder, or what may not be read
                 raise DefinitionError(f"{self.path} cannot be read: {error.strerror}. Name a file of failures.") from None
+            except json.JSONDecodeError as error:
+                place = f"line {error.lineno}, column {error.colno}"
+                said = f"{self.path} is no JSON: {error.msg[0].lower()}{error.msg[1:]}, {place}"
+                raise DefinitionError(f"{said}. Write {SHAPE}.") from None
             except (ValueError, KeyError, TypeError, AttributeError):
-                shape = "{'data': {op: {test: {'status': ...}}}}"
-                raise DefinitionError(f"{self.path} is no file of failures: {shape}.") from None
+                raise DefinitionError(f"{self.path} is no file of failures. Write {SHAPE}.") from None
             for op, test, status in entries:
                 if status not in STATUSES:
                     raise DefinitionError(

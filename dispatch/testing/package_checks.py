@@ -204,7 +204,8 @@ def checked_requirements(words: Iterable[str]) -> tuple[str, ...]:
     for word in found:
         if word not in REQUIREMENTS:
             known = ", ".join(REQUIREMENTS)
-            raise ArgumentError(f"{word!r} cannot be required.{did_you_mean(word, REQUIREMENTS)} What can: {known}.")
+            near = " Write gradient." if word in ("autograd", "backward", "grad") else did_you_mean(word, REQUIREMENTS)
+            raise ArgumentError(f"{word!r} cannot be required.{near} What can: {known}.")
     return found
 
 

@@ -84,7 +84,7 @@ def test_generate_repro_no_save_data(ns, tmp_path, monkeypatch):
     [
         ({"TestIt.test_schema__test_it": {"status": "fails"}}, "has the status 'fails'. Write one of xfail, skip."),
         ({"TestIt.test_schema__test_at": {"status": "xfail"}}, "and TestIt generates no such test. Did you mean"),
-        ({"TestIt.test_schema__test_it": "xfail"}, "is no file of failures: "),
+        ({"TestIt.test_schema__test_it": "xfail"}, "is no file of failures. Write "),
     ],
     ids=["status", "test", "shape"],
 )

@@ -111,7 +111,7 @@ REFUSALS = {  # of a value x: what is asked, the exception, and its words up to 
     "for a list": (lambda x: total(x), ArgumentError, "argument 'xs' is Tensor[], and was given {kind}. Write [{xs}]."),
     "optional": (lambda x: total([], x), ArgumentError, "argument 'y' is Tensor?, and was given {kind}. Write {y}."),
     "a row": (lambda x: dispatch.ops.np.sin(x), ArgumentError, "argument 'x' is np.ndarray | number, and was given {kind}. Write {x}."),
-    "vmap": (lambda x: dispatch.vmap(lambda x: doubled(x))(x), ArgumentError, "and was given {kind}. Write {x}."),
+    "vmap": (lambda x: dispatch.vmap(lambda x: doubled(x))(x), ArgumentError, "vmap takes arrays, and was given {kind} as argument 0. Write {x}."),
     "grad": (lambda x: dispatch.grad(np.sum)(x), GradientError, "grad by argument 0 was asked for, which is {kind}, and has no derivative. Write {x}."),
     "grad of a list": (
         lambda x: dispatch.grad(lambda p: np.sum(p[0]))([np.ones(2), x]),

@@ -123,7 +123,10 @@ def test_where_nothing_is_below_the_call_says_so():
 
 def test_a_device_without_a_kernel_has_none_to_switch():
     message = said(lambda: numbered().set_kernel_enabled("cuda", False), DefinitionError)
-    assert message == "making::op has no kernel of its own for 'cuda', so that there is none to switch."
+    assert message == (
+        "making::op has no kernel of its own for 'cuda', so that there is none to switch. Give it one, "
+        "@op.register_kernel('cuda'): while that is off, calls run the kernel for every device."
+    )
 
 
 def test_other_operators_and_threads_keep_their_kernels():

@@ -21,6 +21,7 @@ from dispatch.interop.dask import Task  # noqa: E402
 pytestmark = pytest.mark.dask
 X = np.arange(12.0).reshape(4, 3) / 7
 LAZY = [da.from_array(X, chunks=chunks) for chunks in ((4, 3), (2, 3), (1, 2), ((3, 1), (1, 2)))]
+dask.compute(cube(LAZY[0]), scheduler="synchronous")  # asks once whether it is pointwise, which is two runs
 every_chunking = pytest.mark.parametrize("x", LAZY, ids=lambda x: str(x.chunks))
 
 
@@ -178,6 +179,22 @@ def squared_again(kept: dispatch.Residual, x: np.ndarray) -> np.ndarray:
 
 
 squared_again.register_fake(lambda kept, x: np.empty_like(x))
+
+
+def test_a_kernel_that_is_tagged_pointwise_and_is_not_is_refused_once_chunks_are_to_be_cut():
+    @custom_op("dasktests::running", mutates_args=(), tags=dispatch.Tag.pointwise)
+    def running(x: np.ndarray) -> np.ndarray:
+        return np.cumsum(x, axis=-1)
+
+    running.register_fake(np.empty_like)
+    lazy = da.from_array(X, chunks=((4,), (1, 2)))
+    with pytest.raises(ArgumentError) as caught:
+        running(lazy).compute()
+    assert str(caught.value) == (
+        "dasktests::running is tagged pointwise, by which its kernel runs on each chunk alone, and an element of its result "
+        "changes with those beside it. Leave out Tag.pointwise, and name the axes that it needs whole: signature='(n)->(n)'."
+    )
+    assert np.array_equal(running(X), np.cumsum(X, axis=-1))
 
 
 @custom_op("dasktests::squared", mutates_args=(), tags=dispatch.Tag.pointwise)

@@ -299,7 +299,7 @@ def test_vmap_aligns_and_takes_containers_and_variables():
     assert vmap(lambda v: v * 2, "y")(X.variable).dims == ("y", "time", "x")
     with pytest.raises(BatchingError) as caught:
         vmap(cube, "nowhere")(X)
-    assert str(caught.value) == "vmap: no DataArray among the arguments has the dimension 'nowhere'. Give one that has."
+    assert str(caught.value) == "vmap: no DataArray among the arguments has the dimension 'nowhere', of 'time', 'y', 'x'. Give one that has."
 
 
 def test_a_tensor_of_a_dataarray_would_lose_its_labels():

@@ -162,11 +162,15 @@ def test_the_file_is_brought_up_to_date_on_request(monkeypatch, tmp_path):
     suite(bad, X.copy(), path=path)().test_schema__test_call()
 
 
+SHAPE = '{"data": {"ns::name": {"test_vmap": {"status": "xfail"}}}}'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no json", "{path} is no file of failures: {{'data': {{op: {{test: {{'status': ...}}}}}}}}."),
-        ('{"data": {"a::f": {"T.t": {}}}}', "{path} is no file of failures: {{'data': {{op: {{test: {{'status': ...}}}}}}}}."),
+        ("no json", "{path} is no JSON: expecting value, line 1, column 1. Write {shape}."),
+        ("{'data': {}}", "{path} is no JSON: expecting property name enclosed in double quotes, line 1, column 2. Write {shape}."),
+        ('{"data": {"a::f": {"T.t": {}}}}', "{path} is no file of failures. Write {shape}."),
         ('{"data": {"a::f": {"T.t": {"status": "no"}}}}', "{path}: a::f, T.t has the status 'no'. Write one of xfail, skip."),
         (
             '{"data": {"a::f": {"TestIt.test_schema__test_cal": {"status": "skip"}}}}',
@@ -178,7 +182,7 @@ def test_the_file_is_brought_up_to_date_on_request(monkeypatch, tmp_path):
 def test_a_file_that_makes_no_sense_is_refused(text, message, tmp_path):
     path = tmp_path / "failures.json"
     path.write_text(text)
-    assert said(lambda: suite(operator(np.sin), X, path=path), DefinitionError) == message.format(path=path)
+    assert said(lambda: suite(operator(np.sin), X, path=path), DefinitionError) == message.format(path=path, shape=SHAPE)
 
 
 def test_decorators_go_to_the_tests_they_name():

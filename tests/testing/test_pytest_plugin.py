@@ -107,7 +107,7 @@ def test_known_failures_are_strict_and_what_cannot_be_imported_is_an_error_of_it
         ({"opcheck_require": ["fake,vamp"]}, "'vamp' cannot be required. Did you mean 'vmap'? What can: fake, gradient, vmap."),
         ({"opcheck_samples": 0}, "--opcheck-samples is how many an operator is checked with, at least 1, and was 0."),
         ({"opcheck_timeout": 0.0}, "--opcheck-timeout is how many seconds a call may take, above 0, and was 0."),
-        ({"opcheck_failures": __file__}, f"{__file__} is no file of failures"),
+        ({"opcheck_failures": __file__}, f"{__file__} is no JSON"),
     ],
 )
 def test_a_wrong_option_ends_the_run_before_it_begins(options, said):

@@ -158,20 +158,29 @@ def _hold(op: OpOverload, held: list[bool]) -> None:
     """
     if active_modes():
         return
-    if Tag.random not in op.tags:
-        try:
-            with np.errstate(all="ignore"):
-                one, other = (_second(op, np.array(values)) for values in ((0.5, 1.0, 1.5, 2.0), (1.75, 1.0, 2.5, 3.5)))
-        except Exception:  # it refuses them
-            one = other = 0.0
-        if not np.allclose(one, other, rtol=1e-6, atol=0.0, equal_nan=True):
-            raise GradientError(
-                f"{op.name}: elementwise= says that an element of the result depends on the elements at its place alone, and "
-                "its kernel gives another one where those beside it change. Register its backward: "
-                "register_autograd(backward).",
-                operator=op.name,
-            )
+    if depends_on_neighbours(op):
+        raise GradientError(
+            f"{op.name}: elementwise= says that an element of the result depends on the elements at its place alone, and "
+            "its kernel gives another one where those beside it change. Register its backward: "
+            "register_autograd(backward).",
+            operator=op.name,
+        )
     held.append(True)
+
+
+def depends_on_neighbours(op: OpOverload) -> bool:
+    """Whether the second of four elements of a kernel's result changes with the elements beside it.
+
+    False of a kernel that does not take four numbers, or draws them.
+    """
+    if Tag.random in op.tags:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            one, other = (_second(op, np.array(values)) for values in ((0.5, 1.0, 1.5, 2.0), (1.75, 1.0, 2.5, 3.5)))
+    except Exception:  # it refuses them
+        return False
+    return not np.allclose(one, other, rtol=1e-6, atol=0.0, equal_nan=True)
 
 
 def _second(op: OpOverload, values: np.ndarray[Any, Any]) -> Any:

@@ -25,7 +25,7 @@ from ...core import DispatchKey, Level, OpOverload, Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped
 from ...dispatcher.rule_parameters import by_position, check_parameters, parameter_names
-from ...errors import DefinitionError, GradientError, kind_of
+from ...errors import DefinitionError, DispatchError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
 from ...layers.autograd.derivative_sources import Form
 from ...layers.autograd.layer import layer as tape_layer
@@ -173,7 +173,16 @@ def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:
     else:
         found = np.zeros(sides.shape, b.dtype)
         for i, side in enumerate(sides):
-            x = np.asarray(solve(lambda v: system.apply(v, *at), side))
+            try:
+                x = np.asarray(solve(lambda v: system.apply(v, *at), side))
+            except DispatchError:
+                raise
+            except Exception as error:
+                error.add_note(
+                    f"{system.name}: the solve of implicit=(residual, solve), which is called as solve(A, b), with A a function: "
+                    "v -> A v."
+                )
+                raise
             if x.shape != side.shape:
                 raise GradientError(
                     f"{system.name}: the solve of its implicit= returned {x.shape} as the shape of a solution, and the "

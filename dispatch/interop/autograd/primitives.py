@@ -232,7 +232,8 @@ def defvjp(fun: Function, *vjpmakers: Any, argnums: Iterable[int] | None = None)
         if missing := [i for i in asked if i not in made]:
             raise _undefined("VJP", known.name, missing, "defvjp")
         who = f"defvjp of {known.name}: vjpmaker(ans, *args)"
-        pulls = [None if made[i] is None else _made_by(who, made[i], ans, *args, **kwargs) for i in asked]
+        remedy = " A vjpmaker is called with the result and the arguments, and returns a function of g: lambda ans, x: lambda g: ...."
+        pulls = [None if made[i] is None else _made_by(who, remedy, made[i], ans, *args, **kwargs) for i in asked]
         for pull in pulls:
             if pull is not None and not callable(pull):
                 said = f"{who} returned {kind_of(pull)}, and it returns the function from the cotangent to the gradient"
@@ -267,11 +268,11 @@ class PrimitiveVjps(MutableMapping[Any, Function]):
 primitive_vjps = PrimitiveVjps()
 
 
-def _made_by(who: str, maker: Function, *args: Any, **kwargs: Any) -> Any:
+def _made_by(who: str, remedy: str, maker: Function, *args: Any, **kwargs: Any) -> Any:
     try:
         return maker(*args, **kwargs)
     except TypeError:
-        check_takes(who, maker, args, kwargs)
+        check_takes(who, maker, args, kwargs, remedy)
         raise
 
 
@@ -322,7 +323,7 @@ def defjvp(fun: Function, *jvpmakers: Any, argnums: Iterable[int] | None = None)
         if maker is None:
             return mapped(np.zeros_like, ans)
         who = f"defjvp of {known.name}: jvpmaker(g, ans, *args)"
-        return _linear(fun, argnum, g, args, kwargs) if maker == "same" else _made_by(who, maker, g, ans, *args, **kwargs)
+        return _linear(fun, argnum, g, args, kwargs) if maker == "same" else _made_by(who, "", maker, g, ans, *args, **kwargs)
 
     defjvp_argnum(fun, push)
 

@@ -154,10 +154,10 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
         else:
             value = with_strides_of(value, kept)
     if value.dtype.kind not in "fc":
-        raise GradientError(
-            f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "
-            "Cast it: x.astype(float); of a list, write its numbers as floats."
-        )
+        names = value.dtype.names or ()
+        remedy = f"Give a field: x[{names[0]!r}]." if names else "Cast it: x.astype(float); of a list, write its numbers as floats."
+        said = f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one"
+        raise GradientError(f"{said}. {remedy}")
     dtype = value.dtype
     leaf = Leaf((value.shape, dtype if dtype.isnative else dtype.newbyteorder("=")))  # that of all that NumPy computes
     made: TrackedTensor = wrap(TrackedTensor, freeze(value), level, leaf)

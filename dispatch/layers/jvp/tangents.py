@@ -115,7 +115,8 @@ def _fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str, by_row: b
         return made
     if not hasattr(t, "shape"):
         raise GradientError(
-            f"{op.name}: its jvp rule returned {kind_of(t)} for {what}. Return an array, or None where there is no tangent.",
+            f"{op.name}: its jvp rule returned {kind_of(t)} for {what}. Return an array, or None where there is no tangent"
+            f"{'; the rule is given the tangents as a tuple, one for each argument: tangents[0]' * isinstance(t, tuple)}.",
             operator=op.name,
         )
     names, taken = op.arguments.names, ""

@@ -124,7 +124,7 @@ def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int, int]]
 def refuse_tables(who: str, x: Any, place: str) -> None:
     """Refuse a table, a column or a sparse matrix, with the line to write: their items are no arrays of one shape."""
     if not is_array(x) and (line := line_for(x)):
-        raise ArgumentError(f"{who}: {place} is {kind_of(x)}, which is no array. Write {line}.")
+        raise ArgumentError(f"{who} takes arrays, and was given {kind_of(x)} as {place}. Write {line}.")
 
 
 def _array_or_kind(x: Any) -> str:

@@ -362,7 +362,7 @@ OTHER_SHAPE = "its output, which has shape (3,). A tangent has the shape of its 
     (np.ones((2, 3)), f"a tangent of shape (2, 3) for {OTHER_SHAPE}"),
     (np.ones(2), f"a tangent of shape (2,) for {OTHER_SHAPE}"),
     ("no tangent", "a str for its output. Return an array, or None where there is no tangent."),
-    ((ONE,), "a tuple for its output. Return an array, or None where there is no tangent."),
+    ((ONE,), "a tuple for its output. Return an array, or None where there is no tangent; the rule is given the tangents as a tuple, one for each argument: tangents[0]."),
 ])  # fmt: skip
 def test_what_is_no_tangent_of_one_output(gives, message):
     f = ruled(lambda tangents, output, x: gives)
@@ -538,5 +538,6 @@ def test_a_tangent_that_would_go_through_python_objects_is_refused(rule):
         op.register_jvp(lambda tangents, output, x: 2 * tangents[0])
     assert said(lambda: push(lambda x: np.sum(op(x).astype(float)), (X,), (T,)), UnsupportedError) == (
         f"{op.name}: the result is an array of Python objects, and no derivative goes through one. Give arrays of numbers alone: "
-        "x.astype(float)."
+        "x.astype(float). A ufunc of np.frompyfunc gives objects of any: make an operator of its function instead, "
+        "custom_op(name, f, mutates_args=(), signature='()->()')."
     )
