@@ -232,8 +232,8 @@ cdef int no_more(object x, tuple items, void *context) except -1:
         cls = type(x)
         if x.dtype.names:
             raise ArgumentError(
-                f"a {cls.__module__}.{cls.__qualname__} has records, with the fields {', '.join(x.dtype.names)}, and an array of "
-                f"numbers is asked for. Give one of them, np.asarray(x[{x.dtype.names[0]!r}]), or a dict of them.")
+                f"a {cls.__module__}.{cls.__qualname__} has records, with the fields {', '.join(x.dtype.names)}, and an array "
+                f"of numbers is asked for. Give one of them, np.asarray(x[{x.dtype.names[0]!r}]), or a dict of them.")
         raise ArgumentError(
             f"the data of a {cls.__module__}.{cls.__qualname__} of shape {x.shape} would be taken here, and what it has "
             "beside its data, a mask, a unit or a meaning of its own, would be lost. A plain call of an operator hands it on "

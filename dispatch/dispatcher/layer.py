@@ -309,7 +309,7 @@ class Kernels(Layer):
         if rule is None and cfunc is None:
             return lambda rule: self.attach(op, devices, rule)
         if rule is not None and cfunc is not None:
-            raise DefinitionError(f"{op.name}: a kernel is a function in Python or one in C, cfunc=, and both are given. Give one.")
+            raise DefinitionError(f"{op.name}: a kernel is a function in Python or one in C, cfunc=: give one, not both.")
         if cfunc is None and not callable(rule):
             raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
         if isinstance(rule, type):

@@ -179,7 +179,7 @@ def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:
                 raise
             except Exception as error:
                 error.add_note(
-                    f"{system.name}: the solve of implicit=(residual, solve), which is called as solve(A, b), with A a function: "
+                    f"{system.name}: the solve of implicit=(residual, solve) is called as solve(A, b), with A a function, "
                     "v -> A v."
                 )
                 raise

@@ -232,7 +232,7 @@ def defvjp(fun: Function, *vjpmakers: Any, argnums: Iterable[int] | None = None)
         if missing := [i for i in asked if i not in made]:
             raise _undefined("VJP", known.name, missing, "defvjp")
         who = f"defvjp of {known.name}: vjpmaker(ans, *args)"
-        remedy = " A vjpmaker is called with the result and the arguments, and returns a function of g: lambda ans, x: lambda g: ...."
+        remedy = " A vjpmaker gets the result and the arguments, and returns a function of g: lambda ans, x: lambda g: ...."
         pulls = [None if made[i] is None else _made_by(who, remedy, made[i], ans, *args, **kwargs) for i in asked]
         for pull in pulls:
             if pull is not None and not callable(pull):

@@ -155,7 +155,8 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
             value = with_strides_of(value, kept)
     if value.dtype.kind not in "fc":
         names = value.dtype.names or ()
-        remedy = f"Give a field: x[{names[0]!r}]." if names else "Cast it: x.astype(float); of a list, write its numbers as floats."
+        cast = "Cast it: x.astype(float); of a list, write its numbers as floats."
+        remedy = f"Give a field: x[{names[0]!r}]." if names else cast
         said = f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one"
         raise GradientError(f"{said}. {remedy}")
     dtype = value.dtype

@@ -68,6 +68,15 @@ def test_the_transposed_system_is_solved_for_a_gradient():
     assert np.allclose(asked, [MATRIX.T, MATRIX])
 
 
+def test_a_solve_that_raises_says_how_it_is_called():
+    op = root(lambda y, x: y * y - x)  # a residual in its place
+    with pytest.raises(TypeError) as caught:
+        grad(lambda x: np.sum(op(x)))(A)
+    assert caught.value.__notes__[0] == (
+        f"{op.name}: the solve of implicit=(residual, solve) is called as solve(A, b), with A a function, v -> A v."
+    )
+
+
 @pytest.mark.parametrize("solve", SOLVES.values(), ids=SOLVES)
 def test_a_solve_gets_plain_arrays_under_every_transform(solve):
     def plain(F, b):

@@ -255,7 +255,7 @@ def test_a_residual_is_refused():
 
 def test_one_kernel_is_given_and_workers_are_of_a_function_in_c():
     op = made("one", *PLAIN)
-    with pytest.raises(DefinitionError, match=r"a kernel is a function in Python or one in C, cfunc=, and both are given."):
+    with pytest.raises(DefinitionError, match=r"a kernel is a function in Python or one in C, cfunc=: give one, not both\."):
         op.register_kernel("cpu", np.negative, cfunc={"d->d": lib().times_data})
     with pytest.raises(DefinitionError, match=r"workers= share the loop of a function in C, cfunc=, and none is given."):
         op.register_kernel("cpu", np.negative, workers=2)
