@@ -238,13 +238,15 @@ def _distance(a: str, b: str) -> int:
 def close_matches(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Return the known names nearest to a misspelt one, best first, ignoring case.
 
-    These are the names that begin with it, then those within one edit for each three letters.
+    These are the names that begin with it, then those within one edit for each three letters; else those that it begins with.
     """
     known = list(known)
-    begun = sorted(other for other in known if len(name) > 3 and other.lower().startswith(name.lower()))
+    begun = sorted(other for other in known if len(name) > 2 and other.lower().startswith(name.lower()))
     allowed = min(max(1, len(name) // 3), len(name) - 1)  # any two letters are one edit apart
     scored = [(_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed]
-    return list(dict.fromkeys([*begun, *(other for score, other in sorted(scored) if score <= allowed)]))[:limit]
+    found = list(dict.fromkeys([*begun, *(other for score, other in sorted(scored) if score <= allowed)]))
+    shorter = [other for other in known if 4 < len(name) <= 2 * len(other) and name.lower().startswith(other.lower())]
+    return (found or shorter)[:limit]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """Programs of NumPy at random do under every layer what NumPy does, and have the derivatives of torch and JAX; what differs is found.
 
-The ordinary run makes a thousand; `python -m tests.fuzz_programs --programs 20000` is the nightly one.
+The ordinary run makes three hundred; `python -m tests.fuzz_programs --programs 20000` is the nightly one.
 """
 
 import subprocess
@@ -156,9 +156,9 @@ def test_the_command_counts_what_is_refused() -> None:
     assert "3 programs of seed 5 on, 0 differences" in done.stdout
 
 
-def test_a_thousand_programs_do_what_numpy_does() -> None:
-    report = fuzz_programs.run(range(100_000, 101_000), layers=tuple(LAYERS))
-    assert sum(report.calls.values()) == 1000 * len(LAYERS)
+def test_three_hundred_programs_do_what_numpy_does() -> None:
+    report = fuzz_programs.run(range(100_000, 100_300), layers=tuple(LAYERS))
+    assert sum(report.calls.values()) == 300 * len(LAYERS)
     assert not report.different, said(report.different)
 
 

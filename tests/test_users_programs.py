@@ -19,7 +19,7 @@ from dispatch.errors import ConversionError, GradientError, NoRuleError, Unsuppo
 
 leaf, said = making.leaf, making.said
 A, B = np.array([0.5, 1.0, 2.0]), np.array([1.5, -1.0, 0.25])
-BLOCK = "to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+BLOCK = "o write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
 STACKED = "make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
 
 # -- 6. ordinary NumPy code --------------------------------------------------------------------------------------------------

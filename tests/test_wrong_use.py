@@ -160,7 +160,7 @@ KERNELS = [
     ("one too many", lambda x: (x + 1, x + 2), "(Tensor x) -> Tensor", "returned a tuple of length 2, and its schema says Tensor."),
     ("three for two", lambda x: (x + 1,) * 3, "(Tensor x) -> (Tensor, Tensor)", "returned 3 outputs, and its schema says 2: return a tuple of 2."),
     ("list", lambda x: [1.0], "(Tensor x) -> Tensor", "returned a list of length 1, and its schema says Tensor."),
-    ("something for nothing", lambda x: 3, "(Tensor x) -> ()", "returned an int, and its schema says -> (). Return None."),
+    ("something for nothing", lambda x: 3, "(Tensor x) -> ()", "returned an int, and its schema says -> (). Return None, or hint the result."),
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from ..core.wrong_attributes import Attributes
 from ..core.wrong_calls import check_takes, clear
 from ..dispatcher.conversion_advice import line_for_others
 from ..dispatcher.rule_parameters import parameter_names
-from ..errors import DispatchError, TracingError, kind_of
+from ..errors import DispatchError, TracingError, did_you_mean, kind_of
 from ..graph import Graph, Node, sizes_in
 from ..graph.shape_guards import NOTE
 from ..layers.autograd import TrackedTensor, track
@@ -83,8 +83,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     mode: object = tracing_mode
     if not isinstance(mode, str) or mode not in MODES:
         second = f"{kind_of(mode)}. The arguments go into the second call: make_fx(f)(x)"
-        given = repr(mode) if isinstance(mode, str) else second
-        raise TracingError(f"make_fx: tracing_mode is 'real', 'fake' or 'symbolic', and was given as {given}.")
+        given, near = (repr(mode), did_you_mean(mode, MODES)) if isinstance(mode, str) else (second, "")
+        raise TracingError(f"make_fx: tracing_mode is 'real', 'fake' or 'symbolic', and was given as {given}.{near}")
     if not callable(f):
         raise TracingError(f"make_fx takes a function, and was given {kind_of(f)}. Write make_fx(f)(x), not make_fx(f(x)).")
 

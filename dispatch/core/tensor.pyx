@@ -17,10 +17,11 @@ from .python cimport items_of_tuple, new_reference, tuple_of
 from .state cimport GROUND, Level, thread_state
 from .vectorcall cimport vectorcall
 
-from ..errors import ArgumentError, ConversionError, EscapedValueError, GuardError, no_items
+from ..errors import ConversionError, EscapedValueError, GuardError, no_items
 from .keys import DispatchKey
 from .arrays import freeze
 from .wrong_attributes import not_set
+from .wrong_calls import more_than_data
 
 cdef extern from *:
     """
@@ -227,18 +228,8 @@ def wrap(type cls not None, value, like not None, kept=None, bint frozen=False):
 
 
 cdef int no_more(object x, tuple items, void *context) except -1:
-    cdef object cls
     if has_more(<PyObject *>x):
-        cls = type(x)
-        if x.dtype.names:
-            raise ArgumentError(
-                f"a {cls.__module__}.{cls.__qualname__} has records, with the fields {', '.join(x.dtype.names)}, and an array "
-                f"of numbers is asked for. Give one of them, np.asarray(x[{x.dtype.names[0]!r}]), or a dict of them.")
-        raise ArgumentError(
-            f"the data of a {cls.__module__}.{cls.__qualname__} of shape {x.shape} would be taken here, and what it has "
-            "beside its data, a mask, a unit or a meaning of its own, would be lost. A plain call of an operator hands it on "
-            f"as it is. Write np.asarray(x) for the data alone; register_array_type({cls.__name__}, device='cpu') says that "
-            "it is all.")
+        raise more_than_data(x)
     return 0
 
 

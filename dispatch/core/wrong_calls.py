@@ -573,6 +573,22 @@ class Text(str):
         return str, (str(self),)
 
 
+def more_than_data(x: Any) -> ArgumentError:
+    """What to raise for an array of a class that has more than its data, where the data alone would be taken."""
+    cls = type(x)
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if x.dtype.names:
+        return ArgumentError(
+            f"a {name} has records, with the fields {', '.join(x.dtype.names)}, and an array of numbers is asked for. Give one "
+            f"of them, np.asarray(x[{x.dtype.names[0]!r}]), or a dict of them."
+        )
+    return ArgumentError(
+        f"the data of a {name} of shape {x.shape} would be taken here, and what it has beside its data, a mask, a unit or a "
+        "meaning of its own, would be lost. A plain call of an operator hands it on as it is. Write np.asarray(x) for the data "
+        f"alone; register_array_type({cls.__name__}, device='cpu') says that it is all."
+    )
+
+
 def named_dtype(who: str, name: Any) -> Any:
     """Return the dtype that NumPy reads of a value, and say of a name that is none which it may have been.
 

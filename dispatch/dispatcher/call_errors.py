@@ -97,11 +97,21 @@ def _is_sample(given: Any) -> bool:
     return apart or fields == ("args", "kwargs", "what", "fixed", "gradients")
 
 
+# What NumPy's functions and ufuncs take beside arrays, and what stands for it.
+NUMPY_OPTIONS = {
+    "axis": "np.moveaxis(x, axis, -1) for the argument: a kernel works along axes of its own, mostly the last",
+    "dtype": "{call}.astype(dtype)", "keepdims": "np.expand_dims({call}, axis)",
+    "where": "np.where(condition, {call}, other)",
+}  # fmt: skip
+
+
 def _in_place_of(name: str, definition: Definition) -> str:
     """What to write for a keyword that an operator does not have, with its leading space."""
     names, called = definition.arguments.names, definition.schema.name
     if name == "requires_grad":
         return f" Write dispatch.tensor({called}(...), requires_grad=True)."
+    if name in NUMPY_OPTIONS and name not in names:
+        return f" Write {NUMPY_OPTIONS[name].format(call=f'{called}(...)')}."
     if (near := did_you_mean(name, names)) or name != "out" or len(definition.schema.returns) != 1:
         return near
     return f" Write out[...] = {called}({', '.join(names)})."

@@ -1,16 +1,20 @@
 """What to write where an array is asked for and a table, a column or a sparse matrix was given: a line that works.
 
-A class is found by the module that it comes from, itself or a base of it, so that nothing is imported to find the words.
+A class is found by the module that it comes from, itself or a base of it, so that nothing is imported to find the words. And
+what to write where a derivative would be lost, picked by what the line of the user's code does. It has more than 350 lines: the
+words for each library that asks stand here.
 """
 
+import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import DispatchKey, Tensor, is_array
 from ..core.lazy import LazyFunction
-from ..core.source import library_function, numpy_function, outer_frame
+from ..core.source import library_function, line, numpy_function, outer_frame
 from .frameworks import MODULE, MRO
 
 signature = LazyFunction("inspect", "inspect", "signature")
@@ -130,7 +134,21 @@ INDEXED = {
 }
 
 
-def wanted_number(one: str) -> str:
+# What asks a value for a number or an array, as the line of the user's code shows it, and what to write in its place.
+ASKED_BY = {
+    "float": r"\b(float|int|complex)\(", "math": r"\bmath\.", "write": r"\]\s*([-+*/]|\*\*|//)?=[^=]",
+    "asarray": r"\bas(any)?array\(", "array": r"\b(np|numpy)\.(array\(|full\(|arange\(|r_)", "dot": r"\.dot\(",
+    "scalar": r"\b(np|numpy)\.(float|complex|longdouble|half|single|double)\w*\(", "draw": r"\b\w*(rng|gen|random)\w*\.(\w+)\(",
+}  # fmt: skip
+
+
+def _fitting(said: Sequence[tuple[str, str]]) -> list[str]:
+    """What fits the line of the user's code that is running; all where nothing does, or where the line cannot be read."""
+    text = line("numpy", "scipy").text
+    return [words for cause, words in said if cause and re.search(ASKED_BY[cause], text)] or [words for _, words in said]
+
+
+def wanted_number(one: str, *, has_item: bool = True) -> str:
     """What to write where a derivative would be lost in a number; `one` is what holds it, `"a tracked one"`.
 
     Examples
@@ -138,11 +156,12 @@ def wanted_number(one: str) -> str:
     >>> wanted_number("a tracked one").partition(",")[0]
     'Return the value itself'
     """
-    return (
-        "Return the value itself, not float() of it; write np.sin(x) for math.sin(x), and so for all of math; x.item() where "
-        f"the number is meant; to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the "
-        "pieces."
-    )
+    said = [("float", "return the value itself, not float() of it")]
+    said += [("math", "write np.sin(x) for math.sin(x), and so for all of math")]
+    said += [("float", "x.item() where the number is meant")] if has_item else []
+    said += [("write", f"to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces")]
+    words = "; ".join(_fitting(said))
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def wanted_array(one: str) -> str:
@@ -153,12 +172,22 @@ def wanted_array(one: str) -> str:
     >>> wanted_array("a tracked one").rpartition("; ")[2]
     'to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...).'
     """
-    return (
-        "Write dispatch.detach(x) where a constant is meant; dispatch.numpy.array([x, y]) for np.array([x, y]), and so for "
-        "np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; x.astype(np.float32) for np.float32(x); "
-        "dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; to write it "
-        f"into an array, make that of {one}: np.zeros_like(x, shape=...)."
-    )
+    said = [
+        ("asarray", "write dispatch.detach(x) where a constant is meant"),
+        ("array", "dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_"),
+        ("dot", "np.dot(a, x) for a.dot(x) of an array"), ("scalar", "x.astype(np.float32) for np.float32(x)"),
+        ("draw", "dispatch.numpy.random for draws of a Generator, normal(rng, x) for rng.normal(x)"),
+        ("", "an operator, dispatch.custom_op, for other code"),
+        ("write", f"to write it into an array, make that of {one}: np.zeros_like(x, shape=...)"),
+    ]  # fmt: skip
+    found = _fitting(said)
+    if len(found) < len(said):
+        if found[0] == said[0][1]:
+            found[0] = "leave np.asarray(x) out, or write dispatch.detach(x) where a constant is meant"
+        elif not found[0].startswith("to write"):
+            found[0] = f"write {found[0]}"
+    words = "; ".join(found)
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def array_advice(dtype: np.dtype[Any], more: str = "") -> str:
@@ -288,6 +317,9 @@ def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
         return f" {NAME(x)} is a class, and an array is asked for."
     if callable(x):
         return f" Call it, and give what it returns{f'; or hint the parameter `{name}: typing.Callable`' * hinted}."
+    if getattr(x, "requires_grad", False) is True and hasattr(cls, "detach"):  # torch's, which converts to nothing then
+        array = f"{name}.detach().numpy()"
+        return f" Write {f'dispatch.tensor({array}, requires_grad=True)' if hinted else array}."
     if any(hasattr(cls, attribute) for attribute in ("__array__", "__array_interface__", "__buffer__", "__dlpack__")):
         return f" Write np.asarray({name})."
     if hasattr(x, "__array_interface__") or _has_memory(x):  # Pillow's images find it when they are asked

@@ -16,7 +16,7 @@ from ..core import OpOverload
 from ..core.pytree import leaves
 from ..core.source import where
 from ..errors import ArgumentError, DefinitionError, DispatchError, NoRuleError, OutputError
-from ..schema.dimensions import ArrayHint, Bindings, Each, Places, Shape, Tree, integers_of
+from ..schema.dimensions import ArrayHint, Bindings, Each, NumpyHint, Places, Shape, Tree, integers_of
 from ..schema.schema import Schema
 from ..schema.types import INT, TENSOR
 from ..symbolic import is_open
@@ -56,7 +56,7 @@ class Measure:
     def _integers(self, schema: Schema) -> list[tuple[int, str]]:
         trees = [*[tree for *_, tree in self.arguments], *[tree for _, tree in self.results]]
         hints = [hint for tree in trees for hint in hints_in(tree)]
-        self.names = any(hint.word for hint in hints)  # NumPy's own hints have none
+        self.names = not all(isinstance(hint, NumpyHint) for hint in hints)
         kinds = {a.name: (i, a.type) for i, a in enumerate(schema.arguments)}
         bound = {name for hint in hints for name in hint.names}
         for hint in hints:
@@ -74,10 +74,10 @@ class Measure:
 
     @property
     def is_ranks(self) -> bool:
-        """Whether the hints say how many axes there are, and no more: of plain arrays, and of one result or of none."""
+        """Whether the hints name and compute no sizes: of plain arrays, and of one result or of none."""
         hints = [hint for *_, tree in self.arguments for hint in hints_in(tree)]
         hints += [self.only] if isinstance(self.only, ArrayHint) else []
-        return all(hint.is_rank for hint in hints) and (not self.results or isinstance(self.only, ArrayHint))
+        return all(hint.rank is not None for hint in hints) and (not self.results or isinstance(self.only, ArrayHint))
 
     @property
     def says_nothing(self) -> bool:
@@ -168,17 +168,21 @@ def checked(op: OpOverload, kernel: Function) -> Function:
 
 
 def _quick_ranks(measure: Measure, kernel: Function, checking: Function) -> Function:
-    """The same where hints say how many axes there are and no more: 0.1 us."""
-    ranks = [(i, len(tree.dimensions)) for i, _, tree in measure.plain]
-    rank = len(measure.only.dimensions) if isinstance(measure.only, ArrayHint) else -1
+    """The same where hints say how many axes there are, and of which dtypes, and no more: 0.1 us."""
+    asked = [(i, tree.rank, tree.classes if i in measure.dtypes else None) for i, _, tree in measure.plain]
+    only = measure.only if isinstance(measure.only, ArrayHint) else None
+    rank, made = (-1, None) if only is None else (only.rank, only.classes)
 
     @wraps(checking)
     def quick(*args: Any) -> Any:
-        for i, n in ranks:
-            if len(args[i].shape) != n:
+        for i, n, fitting in asked:
+            x = args[i]
+            if (n != len(x.shape) and n != -1) or (fitting is not None and x.dtype.type not in fitting):
                 measure.solution(args)
         out = kernel(*args)
-        if rank >= 0 and not (type(out) is np.ndarray and len(out.shape) == rank):
+        if only is not None and not (
+            type(out) is np.ndarray and rank in (-1, len(out.shape)) and (made is None or out.dtype.type in made)
+        ):
             measure.check_results(kernel, out, measure.solution(args))
         return out
 

@@ -140,6 +140,8 @@ def read(text: str, body: Body, name: str = "") -> None:
         for number, whole in enumerate(lines or [""], 1):
             line, mark, found = whole.rpartition(MARK)
             if not mark:
+                if len(lines) == 1 and not name and line == "" and whole and "(" not in whole:
+                    raise GraphError(f"this is no text of a graph, but one line, {whole!r}. Of a file write Graph.load(path)")
                 raise GraphError("it has no digest, '  # ' and eight digits at its end: it was cut, or this is no graph")
             if found != digest(before, line):
                 raise GraphError("its digest does not fit it and the line before: it was changed, or a line between is missing")

@@ -8,7 +8,7 @@ The kernel of any other operator runs on the NumPy arrays that the chunks are:
     neither                       once, on arrays of one chunk each
 
 The shape rule says what comes out, so that no kernel runs before `compute()`. An operator with a kernel of its own,
-`op.register_kernel("dask")`, is left to that.
+`op.register_kernel("dask")`, is left to that. More than 350 lines, with the words for each thing that chunks forbid.
 """
 
 from collections.abc import Container, Iterator, Sequence

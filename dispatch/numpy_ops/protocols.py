@@ -16,15 +16,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core import OpOverload, Tensor, device_of, note_request
+from ..core import DispatchKey, OpOverload, Tensor, device_of, note_request
 from ..core.array_memory import sealed
 from ..core.lazy import LazyFunction
 from ..core.others_words import instead_of
+from ..core.pytree import leaves
 from ..core.wrong_calls import clear
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.frameworks import framework_of
 from ..dispatcher.printing import describe_value
-from ..errors import ArgumentError, ConversionError, UnsupportedError, did_you_mean
+from ..errors import ArgumentError, ConversionError, DispatchError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import is_number
@@ -44,10 +45,16 @@ ufunc_with = LazyFunction(__package__, ".ufunc_keywords", "ufunc_with")
 WRITERS = ("save", "savez", "savez_compressed", "savetxt", "array2string", "array_repr", "array_str")  # to files, or as text
 
 
-def _no_row(spelling: str) -> UnsupportedError:
+def _no_row(spelling: str, given: object = None) -> UnsupportedError:
     """Return the error for a function without a row: its name, similar names, and how to make it an operator."""
     note_request()  # the function would take the data, as an array
     name = spelling.rpartition(".")[2]
+    fake = next((x for x in leaves(given) if isinstance(x, Tensor) and type(x).key == DispatchKey.FAKE), None)
+    if name in WRITERS and fake is not None:
+        return UnsupportedError(
+            f"{spelling} writes numbers, and a fake tensor has none, of which shape {fake.shape} and dtype {fake.dtype} alone are "
+            "known. Compute the array outside the mode."
+        )
     if name in WRITERS:
         return UnsupportedError(
             f"{spelling} writes numbers, and was given a value that a layer follows. Write {spelling} of the array: "
@@ -137,7 +144,7 @@ def _no_entry(self: Tensor, function: Function, types: Iterable[type], args: Any
     enter_rest()
     if function in FUNCTIONS:
         return FUNCTIONS[function](*args, **keywords)
-    raise _no_row(spelling_of(function))
+    raise _no_row(spelling_of(function), [*args, *keywords.values()])
 
 
 # -- infix and methods -------------------------------------------------------------------------------------------------
@@ -262,7 +269,7 @@ def _as_jax_array(self: Tensor) -> Callable[[], Any]:
     """Refuse what JAX asks of an array, as `np.asarray` is refused: where it is looked for, since JAX does not always call it."""
     try:
         found: np.ndarray = np.asarray(self)
-    except ConversionError:
+    except DispatchError:
         raise UnsupportedError(  # of a TypeError JAX makes one of its own
             f"a function of JAX was called with a {type(self).__name__} of shape {self.shape} and dtype {self.dtype}, of which it could "
             "keep nothing but numbers. Write NumPy's function, np.sin(x) for jnp.sin(x); or make an operator of the code in JAX: "

@@ -9,7 +9,9 @@ text names one axis after another, with spaces between:
     _           an axis of any size                                #n, *#batch  the size may be 1 too, which broadcasts
 
 NumPy's own hint of a shape, `np.ndarray[tuple[int, Literal[3]], np.dtype[np.float64]]`, says how many axes there are and may
-say a size: it is read as "_ 3".
+say a size: it is read as "_ 3". `NDArray[np.floating]` is "..." of any dtype of the kind.
+
+It has more than 350 lines: what a hint says is read and held in one place.
 
 `Bindings.bind` checks one shape against one hint and adds the sizes of its names.
 """
@@ -85,15 +87,30 @@ class ArrayHint:
         return tuple(name for dimension in self.dimensions if dimension.code is None for name in dimension.reads)
 
     @property
-    def is_rank(self) -> bool:
-        """Whether the hint says how many axes there are, and no more."""
-        return self.classes is None and all(dimension.text == "_" for dimension in self.dimensions)
+    def rank(self) -> int | None:
+        """How many axes there are, if that is all that the hint says of them, -1 where it says nothing; else None."""
+        if self.says_nothing:
+            return -1
+        return len(self.dimensions) if all(dimension.text == "_" for dimension in self.dimensions) else None
 
     def __repr__(self) -> str:
-        if not self.word:
-            parts = ["int" if d.size is None else f"Literal[{d.size}]" for d in self.dimensions]
-            return f"np.ndarray[tuple[{', '.join(parts) or '()'}], ...]"
         return f'{self.word}[np.ndarray, "{self.text}"]'
+
+
+class NumpyHint(ArrayHint):
+    """What NumPy's own hint says beside one dtype: how many axes, `np.ndarray[tuple[int, int], ...]`, or which dtypes.
+
+    `written` is the hint, for messages.
+    """
+
+    __slots__ = ("written",)
+
+    def __init__(self, dimensions: tuple[Dimension, ...], classes: frozenset[type] | None, written: str) -> None:
+        super().__init__("", " ".join(axis.text for axis in dimensions), dimensions, classes, None)
+        self.written = written
+
+    def __repr__(self) -> str:
+        return self.written
 
 
 class Each(NamedTuple):
@@ -186,11 +203,14 @@ def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
     origin, members = typing.get_origin(hint), typing.get_args(hint)
     if not members:
         return None
-    if isinstance(origin, type) and issubclass(origin, np.ndarray):
-        return _of_numpy(members[0])
+    if _is_numpys(hint):
+        return _of_numpy(*members)
     if origin is Annotated:
         return tree_of(members[0], evaluated)
     if origin in (Union, types.UnionType):
+        others = [found for found in map(evaluated, members) if found is not type(None)]
+        if len(others) > 1 and all(map(_is_numpys, others)):
+            return _any_of([_of_numpy(*typing.get_args(one), alone=False) for one in others])
         return _either([tree for tree in (tree_of(member, evaluated) for member in members) if tree is not None])
     if origin is tuple and Ellipsis not in members:
         trees = tuple(tree_of(member, evaluated) for member in members)
@@ -204,8 +224,27 @@ def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
     return None if element is None else Each(element)
 
 
-def _of_numpy(shape: object) -> ArrayHint | None:
-    """Read the shape in NumPy's own hint of an array, or return None where it leaves open how many axes there are."""
+def _of_numpy(shape: object, dtype: object, *, alone: bool = True) -> NumpyHint | None:
+    """Read NumPy's own hint of an array; None where it leaves the axes and the dtype open, or `alone` names the one dtype."""
+    axes = _axes_of(shape)
+    (item,) = typing.get_args(dtype) or (Any,)
+    parts = typing.get_args(item) if typing.get_origin(item) in (Union, types.UnionType) else (item,)
+    roots = [typing.get_origin(part) or part for part in parts]
+    abstract = all(isinstance(root, type) and issubclass(root, np.generic) and root is not np.generic for root in roots)
+    classes = frozenset(c for c in _CLASSES if issubclass(c, tuple(roots))) if abstract else None
+    if classes is not None and alone and len(roots) == 1 and roots[0] in _CLASSES:
+        classes = None  # the core holds one dtype
+    if axes is None and classes is None:
+        return None
+    words = " | ".join(f"np.{root.__name__}" for root in roots) if classes is not None else ""
+    if axes is None:
+        return NumpyHint((Dimension(many=True, text="..."),), classes, f"NDArray[{words}]")
+    sizes = ", ".join("int" if axis.size is None else f"Literal[{axis.size}]" for axis in axes)
+    return NumpyHint(axes, classes, f"np.ndarray[tuple[{sizes or '()'}], {f'np.dtype[{words}]' if words else '...'}]")
+
+
+def _axes_of(shape: object) -> tuple[Dimension, ...] | None:
+    """The axes of a shape in NumPy's own hint, `tuple[int, Literal[3]]`; None where it leaves open how many there are."""
     if typing.get_origin(shape) is not tuple:
         return None
     axes: list[Dimension] = []
@@ -217,15 +256,30 @@ def _of_numpy(shape: object) -> ArrayHint | None:
             axes.append(Dimension(text="_"))
         else:
             return None
-    return ArrayHint("", " ".join(axis.text for axis in axes), tuple(axes), None, None)
+    return tuple(axes)
+
+
+def _is_numpys(hint: object) -> bool:
+    origin = typing.get_origin(hint)
+    return isinstance(origin, type) and issubclass(origin, np.ndarray) and len(typing.get_args(hint)) == 2
+
+
+def _any_of(hints: list[NumpyHint | None]) -> NumpyHint | None:
+    """Merge NumPy's own hints, one of which is to fit: what they differ in is left open."""
+    known = [hint for hint in hints if hint is not None]
+    classes = [hint.classes for hint in known if hint.classes is not None]
+    every = frozenset[type]().union(*classes) if len(classes) == len(hints) else None
+    same = len(known) == len(hints) and len({hint.text for hint in known}) == 1 and not known[0].says_nothing
+    if every is None and not same:
+        return None
+    dimensions = known[0].dimensions if same else (Dimension(many=True, text="..."),)
+    return NumpyHint(dimensions, every, " | ".join(dict.fromkeys(map(str, known))))
 
 
 def _either(trees: list[Tree]) -> Tree:
-    """Merge alternatives into one hint: dtypes may differ, dimensions may not, but for NumPy's own hints."""
+    """Merge alternatives into one hint: dtypes may differ, dimensions may not."""
     if len(trees) < 2:
         return trees[0] if trees else None
-    if all(isinstance(tree, ArrayHint) and not tree.word for tree in trees):
-        return trees[0] if len({str(tree) for tree in trees}) == 1 else None
     arrays = [tree for tree in trees if isinstance(tree, ArrayHint)]
     if len(arrays) < len(trees) or len({array.text for array in arrays}) > 1:
         raise SchemaError("Two ways to write the dimensions of one array: write the same in both, or '...'.")

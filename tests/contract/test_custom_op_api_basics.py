@@ -379,7 +379,8 @@ def test_set_kernel_enabled(ns, remote):
     with alone.set_kernel_enabled("cpu", enabled=False):
         assert said(lambda: alone(X), NoKernelError).startswith(f"{ns}::alone has no kernel for arrays on 'cpu'.")
     assert said(lambda: op.set_kernel_enabled("cuda", False).__enter__(), DefinitionError) == (
-        f"{ns}::op has no kernel of its own for 'cuda', so that there is none to switch."
+        f"{ns}::op has no kernel of its own for 'cuda', so that there is none to switch. Give it one, "
+        "@op.register_kernel('cuda'): while that is off, calls run the kernel for every device."
     )
     assert "nowhere" in said(lambda: op.set_kernel_enabled("nowhere", False).__enter__(), DefinitionError)
 

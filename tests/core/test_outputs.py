@@ -171,7 +171,7 @@ WRONG = [
     ("-> Tensor", (X.copy(),), "returned a tuple of length 1, and its schema says Tensor"),
     ("-> int", X.copy(), "returned an ndarray of shape (4,) and dtype float64, and its schema says int"),
     ("-> int", True, "returned a bool, and its schema says int"),
-    ("-> ()", X.copy(), "returned an ndarray of shape (4,) and dtype float64, and its schema says -> (). Return None."),
+    ("-> ()", X.copy(), "returned an ndarray of shape (4,) and dtype float64, and its schema says -> (). Return None, or hint the result."),
     (
         "-> (Tensor, Tensor)",
         X.copy(),

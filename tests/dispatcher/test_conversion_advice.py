@@ -1,5 +1,6 @@
 """A table, a column, a sparse matrix or a list where an array is asked for: the message has a line, and the line works."""
 
+import math
 import re
 import sys
 
@@ -9,7 +10,7 @@ from children import said_by_child
 
 import dispatch
 from dispatch import custom_op
-from dispatch.dispatcher.conversion_advice import SAME, SCIPY_SPECIAL, advice, line_for
+from dispatch.dispatcher.conversion_advice import SAME, SCIPY_SPECIAL, advice, advice_for, line_for
 from dispatch.errors import (
     ArgumentError,
     ConversionError,
@@ -292,7 +293,7 @@ def test_what_an_array_does_not_hand_over_says_what_takes_it():
                 transform(run)(np.stack([x, x]))
             assert transform(written)(np.stack([x, x])).shape[-2:] == written(x).shape
     for transform in (dispatch.grad, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))[1]):
-        with pytest.raises(ConversionError, match=re.escape("np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array;")):
+        with pytest.raises(ConversionError, match=re.escape("in silence. Write np.dot(a, x) for a.dot(x) of an array.")):
             transform(lambda x: np.sum(table.dot(x.T)))(x)
         assert np.allclose(transform(lambda x: np.sum(np.dot(table, x.T)))(x), transform(lambda x: np.sum(table @ x.T))(x))
 
@@ -326,7 +327,7 @@ def test_functions_of_numpy_that_no_layer_follows_say_what_to_write():
             with pytest.raises(ConversionError) as caught:
                 transform(x)
             assert words in str(caught.value)
-    with pytest.raises(ConversionError, match=r"; dispatch\.numpy\.array\(\[x, y\]\) for np\.array"):
+    with pytest.raises(ConversionError, match=r"in silence\. Write dispatch\.numpy\.array\(\[x, y\]\) for np\.array"):
         dispatch.grad(lambda x: np.full(3, x[0]))(x)
 
 
@@ -355,3 +356,53 @@ def test_pandas_is_told_that_its_columns_are_arrays():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ConversionError, match=r"Write dispatch\.detach\(x\) for what goes into a table, and s\.to_numpy\(\) for the column or the table s that x is"):
         dispatch.grad(lambda v: (pandas.Series([1.0, 2.0]) * v).sum())(np.ones(2))
+
+
+def _written(v):
+    a = np.zeros(2)
+    a[0] = v[0]
+    return a
+
+
+def _filled(v):
+    return np.array([v[0], v[1]])
+
+
+CAUSES = {  # by what the line of the user's code does: the words for it, and for nothing else
+    "float": (lambda v: float(v[0]), "Return the value itself, not float() of it; x.item() where the number is meant."),
+    "math": (lambda v: math.sin(v[0]), "Write np.sin(x) for math.sin(x), and so for all of math."),
+    "write": (_written, "To write it into an array, make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."),
+    "asarray": (np.asarray, ""),  # no line of the user's
+    "asarray of a line": (lambda v: np.asarray(v), "Leave np.asarray(x) out, or write dispatch.detach(x) where a constant is meant."),
+    "array": (_filled, "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_."),
+    "draw": (
+        lambda v: np.random.default_rng(0).normal(v), "Write dispatch.numpy.random for draws of a Generator, normal(rng, x) for rng.normal(x)."
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_line_of_the_user_picks_the_words(cause):
+    f, words = CAUSES[cause]
+    with pytest.raises(ConversionError) as caught:
+        dispatch.grad(lambda v: np.sum(f(v)))(np.ones(2))
+    assert str(caught.value).endswith(f"would be lost in silence. {words}" if words else "np.zeros_like(x, shape=...).")
+
+
+def test_all_words_are_there_where_the_line_cannot_be_read():
+    f = eval(compile("lambda v: float(v[0])", "<no file>", "eval"))
+    with pytest.raises(ConversionError) as caught:
+        dispatch.grad(lambda v: (f(v)))(np.ones(2))
+    assert all(words in str(caught.value) for words in ("not float() of it", "for math.sin(x)", "np.stack the pieces"))
+
+
+def test_a_tensor_of_torchs_with_a_gradient_is_to_be_tracked_here():
+    class Theirs:
+        requires_grad = True
+
+        def detach(self): ...
+
+        def __array__(self, dtype=None, copy=None): ...
+
+    assert advice_for(Theirs()) == " Write dispatch.tensor(x.detach().numpy(), requires_grad=True)."
+    assert advice_for(Theirs(), "result", hinted=False) == " Write result.detach().numpy()."

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import dispatch
 from dispatch import FakeTensorMode, Residual, custom_op
@@ -161,6 +162,20 @@ def test_numpys_own_hint_of_a_shape_is_held():
         "returned 'result' of shape (1, 3) does not fit np.ndarray[tuple[int], ...]: 2 axes, where the hint has 1."
     )
     assert {sample.args[0].ndim for sample in dispatch.testing.samples(sums)} == {2}
+
+
+def test_a_kind_of_dtypes_in_numpys_own_hint_is_held():
+    @custom_op("measuring::halved", mutates_args=())
+    def halved(x: NDArray[np.floating]) -> NDArray[np.floating]:
+        return x / 2 if x.size else x.astype(int)
+
+    assert halved(np.ones(2, "f4")).dtype == np.float32
+    assert said(lambda: halved(np.arange(3)), ArgumentError) == (
+        "measuring::halved: argument 'x' has dtype int64, and its hint is NDArray[np.floating]. Nothing is cast behind your "
+        "back: write astype where it is to be."
+    )
+    assert "'result', which has dtype int64, and its hint is NDArray[np.floating]" in said(lambda: halved(V[:0]), OutputError)
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(x * dispatch.vmap(halved)(V)))(V), V / 2)
 
 
 def test_without_dimensions_a_kernel_is_itself():

@@ -396,7 +396,7 @@ def test_the_derivative_of_a_gufunc_or_of_several_results_is_a_rule():
             f"ufunc is {what}.\n{tail.format(f.__name__)}"
         )
     assert said(lambda: from_ufunc(special.mathieu_a, derivative=1.0), DefinitionError) == (
-        "scipy_special::mathieu_a: derivative= gives 1 partial derivatives, and the arguments are (x, y). "
+        "scipy_special::mathieu_a: derivative= gives 1 partial derivative, and the arguments are (x, y). "
         "Give one for each, None where there is none."
     )
 

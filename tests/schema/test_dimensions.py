@@ -4,6 +4,7 @@ import re
 from typing import Annotated, Any, Literal, NewType
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from dispatch.schema.dimensions import (
     read_array,
     tree_of,
 )  # fmt: skip
+from dispatch.schema.dtype_hints import unaliased
 from tests.making import F64, INT, SHAPED, Dtypes, F, said
 
 
@@ -201,16 +203,47 @@ def test_a_shape_in_numpys_own_hint_is_read_as_the_axes_of_a_text(shape, same):
     assert (hint is None) is (same is None)
     if hint is not None:
         assert hint.dimensions == tuple(d._replace(text=d.text) for d in read(same).dimensions)
-        assert hint.is_rank is ("3" not in same)
+        assert hint.rank == (None if "3" in same else len(hint.dimensions))
         written = repr(np.ndarray[shape, FLOATS]).replace("numpy.", "np.").partition(", np.dtype")[0] + ", ...]"
         assert repr(hint) == written.replace("typing.", "") or Meters in shape.__args__ or same == "_"
 
 
 def test_numpys_own_hints_of_several_shapes_leave_the_axes_open():
     one, two = np.ndarray[tuple[int], FLOATS], np.ndarray[tuple[int, int], FLOATS]
-    assert tree_of(one | two, lambda hint: hint) is None
+    assert tree_of(one | two, lambda hint: hint).rank == -1
     assert repr(tree_of(one | None, lambda hint: hint)) == "np.ndarray[tuple[int], ...]"
-    assert repr(tree_of(one | np.ndarray[tuple[int], np.dtype[np.float32]], lambda hint: hint)) == "np.ndarray[tuple[int], ...]"
+    either = tree_of(one | np.ndarray[tuple[int], np.dtype[np.float32]], lambda hint: hint)
+    assert (either.rank, either.classes) == (1, {np.float32, np.float64})
+    assert tree_of(np.ndarray | one, lambda hint: hint) is not None  # of which the first says nothing
+
+
+@pytest.mark.parametrize(
+    ("hint", "kinds", "written"),
+    [
+        (npt.NDArray[np.floating], "efdg", "NDArray[np.floating]"), (npt.NDArray[np.floating[Any]], "efdg", "NDArray[np.floating]"),
+        (npt.NDArray[np.integer], np.typecodes["AllInteger"], "NDArray[np.integer]"),
+        (npt.NDArray[np.complexfloating], "FDG", "NDArray[np.complexfloating]"),
+        (npt.NDArray[np.float32 | np.float64], "fd", "NDArray[np.float32 | np.float64]"),
+        (npt.NDArray[np.float32] | npt.NDArray[np.float64], "fd", "NDArray[np.float32] | NDArray[np.float64]"),
+        (np.ndarray[tuple[int], np.dtype[np.floating]], "efdg", "np.ndarray[tuple[int], np.dtype[np.floating]]"),
+    ],
+)  # fmt: skip
+def test_a_kind_of_dtypes_in_numpys_own_hint_is_every_dtype_of_the_kind(hint, kinds, written):
+    found = tree_of(hint, unaliased)
+    every = np.typecodes["All"]
+    assert {char for char in every if np.dtype(char).type in found.classes} - {"m"} == set(kinds)  # np.timedelta64 is an np.integer
+    assert repr(found) == written
+
+
+@pytest.mark.parametrize("hint", [npt.NDArray[np.float64], npt.NDArray[Any], npt.NDArray[np.generic], npt.NDArray, np.ndarray])
+def test_numpys_own_hint_of_one_dtype_is_the_cores_and_one_of_any_says_nothing(hint):
+    assert tree_of(hint, unaliased) is None
+
+
+def test_hints_that_are_merged_keep_what_they_agree_in():
+    one, two = np.ndarray[tuple[int], FLOATS], np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    assert tree_of(one | npt.NDArray[Any], unaliased) is None
+    assert tree_of(npt.NDArray[Any] | one | two, unaliased) is None
 
 
 def test_alternatives_have_the_same_dimensions():

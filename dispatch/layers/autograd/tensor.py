@@ -30,7 +30,7 @@ from .grad_mode import TRANSFORMS, in_recorded_rule, quiet_now
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 
-NUMBER, ARRAY = wanted_number("a tracked one"), wanted_array("a tracked one")
+WHOLE = "a tracked one"  # what holds such values in place of a plain array
 
 
 class TrackedTensor(Tensor):
@@ -277,7 +277,7 @@ class TrackedTensor(Tensor):
             return self.value
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
-            f"into a plain array: its gradient would be lost in silence. {library_advice(NUMBER)}"
+            f"into a plain array: its gradient would be lost in silence. {library_advice(wanted_number(WHOLE))}"
         )
 
     def _is_constant(self) -> bool:
@@ -313,7 +313,7 @@ class TrackedTensor(Tensor):
             return found if copy else freeze(found.view())
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
-            f"lost in silence. {library_advice(ARRAY)}"
+            f"lost in silence. {library_advice(wanted_array(WHOLE))}"
         )
 
     def __repr__(self) -> str:

@@ -137,7 +137,8 @@ class FakeTensor(Fields, Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         note_request()
         rule = rule_running()
-        advice = array_advice(self.dtype, " For its metadata alone write np.empty(x.shape, x.dtype).")
+        written = " To write it into an array, make that of a fake one: np.zeros_like(x, shape=...)."
+        advice = array_advice(self.dtype, f"{written} For its metadata alone write np.empty(x.shape, x.dtype).")
         if rule is not None:
             advice = f"The fake rule of {rule.name} is running, which says shape and dtype alone: np.empty(shape, dtype)."
         raise DataDependentError(

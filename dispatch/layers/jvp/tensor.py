@@ -7,7 +7,7 @@ from ...core.array_memory import set_rewritable
 from ...dispatcher.conversion_advice import library_advice, wanted_array, wanted_number
 from ...errors import ConversionError
 
-NUMBER, ARRAY = wanted_number("such a value"), wanted_array("such a value")
+WHOLE = "such a value"  # what holds such values in place of a plain array
 
 
 class DualTensor(Tensor):
@@ -51,7 +51,7 @@ class DualTensor(Tensor):
         check_open(self)
         raise ConversionError(
             f"a number was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, by float() or by "
-            f"writing it into a plain array: its tangent would be lost in silence. {library_advice(NUMBER)}"
+            f"writing it into a plain array: its tangent would be lost in silence. {library_advice(wanted_number(WHOLE))}"
         )
 
     __float__ = __int__ = __complex__ = _number
@@ -70,7 +70,7 @@ class DualTensor(Tensor):
         check_open(self)
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
-            f"would be lost in silence. {library_advice(ARRAY)}"
+            f"would be lost in silence. {library_advice(wanted_array(WHOLE))}"
         )
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 from ...core import DispatchKey, Tensor, check_open, note_request, wrap
 from ...core.source import line
-from ...dispatcher.conversion_advice import array_advice
+from ...dispatcher.conversion_advice import array_advice, wanted_number
 from ...errors import TracedDataError, TracingError
 from ...graph import Node
 
@@ -16,6 +16,7 @@ CHOICE = (
 WRITE = "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces."
 INDEX = "Index with the traced value itself, x[i], or np.take(x, i); or leave this function out of the trace."
 OTHER = " Make an operator of other code by dispatch.custom_op. " + WRITE
+LIBRARIES = "numpy", "scipy", "jax", "jaxlib", "torch"  # whose lines a message passes over
 
 
 class TracedTensor(Tensor):
@@ -60,8 +61,8 @@ class TracedTensor(Tensor):
             below = below.value
         error = TracedDataError if isinstance(below, Tensor) else TracingError
         return error(
-            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in "
-            f"{line('numpy', 'scipy')}: a graph holds for every input, and would keep what this is for one. {instead}"
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {line(*LIBRARIES)}: a graph "
+            f"holds for every input, and would keep what this is for one. {instead}"
         )
 
     def item(self, *args: Any) -> NoReturn:
@@ -87,7 +88,8 @@ class TracedTensor(Tensor):
 
     def _number(self) -> NoReturn:
         # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
-        raise self._read("a number, by float() or by writing it into a plain array,", WRITE)
+        instead = wanted_number("a traced one", has_item=False)
+        raise self._read("a number, by float() or by writing it into a plain array,", instead)
 
     __float__ = __int__ = __complex__ = _number
 

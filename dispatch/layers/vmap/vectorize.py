@@ -135,11 +135,17 @@ def vectorize(
     return vectorized
 
 
+DTYPES = {"int", "float", "complex", *[np.dtype(char).name for char in np.typecodes["All"]]}
+
+
 def _dtypes(otypes: Any) -> tuple[Any, ...]:
     """The dtypes of the outputs: of a text one for each letter, as NumPy reads it."""
     if not isinstance(otypes, (str, list, tuple)):
         given = kind_of(otypes)
         raise DefinitionError(f"vectorize: otypes is a list of dtypes, or a text of their letters, and was given {given}.")
+    if isinstance(otypes, str) and otypes in DTYPES and not set(otypes) <= set(np.typecodes["All"]):
+        said = "vectorize: otypes is a list of dtypes, or a text of their letters"
+        raise DefinitionError(f"{said}, and was given {otypes!r}. Write otypes=[{otypes!r}].")
     return tuple(named_dtype("vectorize(otypes=)", t) for t in otypes)
 
 

@@ -144,7 +144,9 @@ def _at(rest: str) -> str:
 def _dimension(text: str, word: str, marks: dict[str, bool]) -> str:
     found = re.fullmatch(_DIMENSION, word)
     if found is None:
-        raise SchemaError(f"signature {text!r}: {word!r} is no dimension. A dimension is a name, a size, or a name with '?'.")
+        loops = " Leave it out: the axes before those of an item are looped over, whatever they are." if word == "..." else ""
+        said = f"signature {text!r}: {word!r} is no dimension. A dimension is a name, a size, or a name with '?'."
+        raise SchemaError(said + loops)
     name = str(int(found["name"])) if found["name"].isdigit() else found["name"]
     optional = bool(found["optional"])
     if marks.setdefault(name, optional) != optional:

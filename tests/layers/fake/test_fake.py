@@ -88,7 +88,7 @@ CHOICE = f"{BY_SHAPE}; for a choice by data write np.where(condition, x, y)."
 INDEX = f"{BY_SHAPE}; index with the tensor itself, x[i], or with a plain int."
 ARRAY = (
     "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for np.array([x, y]), "
-    "and so for np.full and np.r_; np.dot(a, x) for a.dot(x) of an array. For its metadata alone write np.empty(x.shape, x.dtype)."
+    "and so for np.full and np.r_; np.dot(a, x) for a.dot(x) of an array. To write it into an array, make that of a fake one: np.zeros_like(x, shape=...). For its metadata alone write np.empty(x.shape, x.dtype)."
 )
 
 

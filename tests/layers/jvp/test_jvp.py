@@ -248,10 +248,11 @@ def test_a_value_with_a_tangent_reads_as_its_value():
                 "a plain array: its tangent would be lost in silence. Return the value itself, not float() of it; write np.sin(x) for math.sin(x), and so for all of math; x.item() where the number is meant; to write it "
                 "into an array, make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
             )
-        assert said(lambda: np.asarray(y), ConversionError) == (
+        read = np.asarray
+        assert said(lambda: read(y), ConversionError) == (
             "a NumPy array was asked of a value with a tangent, of shape (3,) and dtype float64: the tangent would be lost in "
             "silence. Write dispatch.detach(x) where a constant is meant; dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; "
-            "x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a Generator; an operator, dispatch.custom_op, for other code; to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+            "x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a Generator, normal(rng, x) for rng.normal(x); an operator, dispatch.custom_op, for other code; to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
         )
 
 

@@ -14,6 +14,14 @@ from dispatch.layers.trace import TracedTensor
 
 X = np.array([0.3, 1.2])
 OUT = "Compute with arrays; or leave this function out of the trace."
+
+
+def written(x):
+    a = np.zeros(2)
+    a[0] = x[0]
+    return a
+
+
 READS = {
     "item": (lambda x: np.sum(x).item(), "a number", "()", OUT),
     "tolist": (lambda x: x.tolist(), "a list", "(2,)", OUT),
@@ -24,10 +32,10 @@ READS = {
     ),
     "float": (
         lambda x: float(x[0]), "a number, by float() or by writing it into a plain array,", "()",
-        "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces.",
+        "Return the value itself, not float() of it.",
     ),
     "write": (
-        lambda x: np.zeros(2).__setitem__(0, x[0]), "a number, by float() or by writing it into a plain array,", "()",
+        written, "a number, by float() or by writing it into a plain array,", "()",
         "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces.",
     ),
     "bytes": (lambda x: x.tobytes(), "its bytes", "(2,)", OUT),
