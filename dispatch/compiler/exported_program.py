@@ -388,10 +388,10 @@ def _check(node: Node, x: Any) -> None:
     fits = shape is not None and len(shape) == len(expected.shape) and dtype == expected.dtype
     if not fits or any(type(n) is int and n != m for n, m in zip(expected.shape, shape or (), strict=True)):
         wanted = f"{expected.dtype}[{', '.join(map(str, expected.shape))}]"
-        raise GraphError(
-            f"the program was exported with {wanted} for {node.name}, and {describe_value(x)} was given. Export it for that "
-            "shape and dtype, or with dynamic_shapes."
-        )
+        said = f"the program was exported with {wanted} for {node.name}, and {describe_value(x)} was given"
+        if shape is not None and dtype is not None and dtype != expected.dtype:
+            raise GraphError(f"{said}. Cast it, {node.name}.astype({str(expected.dtype)!r}); or export it for that dtype.")
+        raise GraphError(f"{said}. Export it for that shape, or with dynamic_shapes.")
 
 
 def _versions() -> dict[str, str]:

@@ -159,10 +159,11 @@ def made_of(x: Any) -> str:
     Examples
     --------
     >>> made_of(np.sin)
-    ' Write from_ufunc(sin), which makes an operator of a ufunc.'
+    ' Write from_ufunc(np.sin), which makes an operator of a ufunc.'
     """
     if isinstance(x, np.ufunc) or isinstance(getattr(x, "ufunc", None), np.ufunc):
-        return f" Write from_ufunc({_word_of(x)}), which makes an operator of a ufunc."
+        spelled = f"np.{_word_of(x)}" if getattr(np, _word_of(x), None) is x else _word_of(x)
+        return f" Write from_ufunc({spelled}), which makes an operator of a ufunc."
     if exported := getattr(getattr(x, "exports", None), "name", ""):
         handle = f"dispatch.ops.{exported.replace('::', '.')}"
         return f" It is the export of {exported} already: call it, or give that operator, {handle}."

@@ -165,7 +165,11 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
             argument=word,
         )
     if parameter.hint is _EMPTY:
-        said = f"{name}: parameter '{word}' has no type hint. Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`."
+        said = f"{name}: parameter '{word}' has no type hint"
+        if getattr(innermost(reader.function), "__name__", "") == "<lambda>":
+            proposed = reader.proposed_schema().removeprefix("Or write ").removesuffix(" yourself.")
+            raise HintError(f"{said}, and a lambda can have none. Write {proposed}.", operator=name, argument=word)
+        said += f". Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`."
         raise HintError(f"{said} {reader.proposed_schema()}", operator=name, argument=word)
     found = word_of(parameter.hint)
     if found is not None and found is not STR:  # which may be a device

@@ -69,18 +69,16 @@ def test_arguments_go_by_their_names():
 
 def test_arrays_are_held_to_the_example():
     program = export(lambda x: x + 1, (X,))
-    for other, said in (
-        (np.ones(2), "an ndarray of shape (2,) and dtype float64"),
-        (np.ones(3, "f4"), "an ndarray of shape (3,) and dtype float32"),
-        ([1.0, 2.0, 3.0], None),
-        ("text", "a str"),
+    shape, dtype = "Export it for that shape, or with dynamic_shapes.", "Cast it, x.astype('float64'); or export it for that dtype."
+    for other, said, remedy in (
+        (np.ones(2), "an ndarray of shape (2,) and dtype float64", shape),
+        (np.ones(3, "f4"), "an ndarray of shape (3,) and dtype float32", dtype),
+        ([1.0, 2.0, 3.0], None, shape),
+        ("text", "a str", shape),
     ):
         words = refused(program, other)
         if said is not None:
-            assert words == (
-                f"the program was exported with float64[3] for x, and {said} was given. Export it for that shape and dtype, "
-                "or with dynamic_shapes."
-            )
+            assert words == f"the program was exported with float64[3] for x, and {said} was given. {remedy}"
 
 
 def test_no_kernel_runs_and_writes_are_written_back():

@@ -156,8 +156,8 @@ CALLABLES = [
     (expand, "parameter 'x' has no type hint. Hints allowed", "(Tensor(a) x, int[] shape) -> Tensor(a)?"),  # Cython
     (np.sum, "parameter 'a' has no type hint. Hints allowed", None),
     (np.vectorize(abs), "parameter '*args' is any number of arguments", None),
-    (lambda x: x + 1, "parameter 'x' has no type hint. Hints allowed", "(Tensor x) -> Tensor"),
-    (functools.partial(lambda x, n: x * n, n=2), "parameter 'x' has no type hint.", "(Tensor x, *, int n=2) -> Tensor"),
+    (lambda x: x + 1, "parameter 'x' has no type hint, and a lambda can have none.", "(Tensor x) -> Tensor"),
+    (functools.partial(lambda x, n: x * n, n=2), "parameter 'x' has no type hint, and a lambda can have none.", "(Tensor x, *, int n=2) -> Tensor"),
     (functools.partial(pow, 2.0), "<builtin pow> has no type hints to infer from.", "(Tensor exp) -> Tensor"),
 ]
 
@@ -342,7 +342,7 @@ def returns_unknown(x: np.ndarray) -> set: ...
     [
         (no_hint, "ns::op: parameter 'x' has no type hint. Hints allowed: np.ndarray, int, float,"),
         (no_hint, "e.g. `x: np.ndarray`."),
-        (lambda x: x, "ns::op: parameter 'x' has no type hint."),
+        (lambda x: x, "ns::op: parameter 'x' has no type hint, and a lambda can have none."),
         (functools.wraps(no_hint)(lambda *args: None), "ns::op: parameter 'x' has no type hint."),
         (no_return, "ns::op: the return has no type hint. Hints allowed: np.ndarray,"),
         (no_return, "e.g. `-> np.ndarray`."),

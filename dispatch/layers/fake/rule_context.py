@@ -85,5 +85,5 @@ def get_ctx() -> FakeContext:
     """
     found: FakeContext | None = setting(DispatchKey.FAKE)
     if found is None:
-        raise FakeTensorError("get_ctx() is called inside a fake rule, and none is running in this thread.")
+        raise FakeTensorError("get_ctx() is for fake rules, and none is running in this thread. Call it in the function of register_fake.")
     return found

@@ -258,7 +258,7 @@ def test_an_error_in_a_rule_gets_a_note_and_leaves_nothing_on():
             else:
                 op(x)
         assert caught.value.__notes__ == [f"in the fake rule of {op.name}"]
-    assert said(FakeTensorError, get_ctx).startswith("get_ctx() is called inside a fake rule")
+    assert said(FakeTensorError, get_ctx).startswith("get_ctx() is for fake rules")
 
 
 def test_a_rule_is_a_function_with_the_operators_parameter_names():
@@ -386,7 +386,7 @@ def test_the_context_belongs_to_the_rule_that_runs():
     with FakeTensorMode() as mode:
         outer(mode.from_array(A))
     assert seen == [inner, outer]
-    assert said(FakeTensorError, get_ctx) == "get_ctx() is called inside a fake rule, and none is running in this thread."
+    assert said(FakeTensorError, get_ctx) == "get_ctx() is for fake rules, and none is running in this thread. Call it in the function of register_fake."
 
 
 def test_a_size_that_depends_on_data_is_refused_by_name():
