@@ -85,5 +85,6 @@ def get_ctx() -> FakeContext:
     """
     found: FakeContext | None = setting(DispatchKey.FAKE)
     if found is None:
-        raise FakeTensorError("get_ctx() is for fake rules, and none is running in this thread. Call it in the function of register_fake.")
+        said = "get_ctx() is for fake rules, and none is running in this thread"
+        raise FakeTensorError(f"{said}. Call it in the function of register_fake.")
     return found
