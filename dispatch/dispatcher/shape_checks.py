@@ -39,6 +39,7 @@ class Measure:
     def __init__(self, schema: Schema) -> None:
         self.operator = schema.full_name
         self.keywords = tuple(a.name for a in schema.kwarg_only)
+        self.positional = len(schema.arguments) - len(self.keywords)
         self.arguments = [(i, a.name, a.dimensions) for i, a in enumerate(schema.arguments) if a.dimensions is not None]
         # The core checks the dtype where there is one only.
         self.dtypes = [i for i, a in enumerate(schema.arguments) if a.dimensions is not None and a.dtype is None]
@@ -47,7 +48,8 @@ class Measure:
         returns = schema.returns[:-1] if schema.has_residual else schema.returns
         self.count = len(schema.returns)
         self.results = [(i, r.dimensions) for i, r in enumerate(returns) if r.dimensions is not None]
-        self.only = self.results[0][1] if self.count == 1 and self.results and returns[0].type == TENSOR else None
+        only = self.results[0][1] if self.count == 1 and self.results and returns[0].type == TENSOR else None
+        self.only = only if isinstance(only, ArrayHint) else None
         self.integers = self._integers(schema)
         self.is_plain = len(self.plain) == len(self.arguments) and not self.integers
         self.solve = lru_cache(REMEMBERED)(self._solve)
@@ -74,10 +76,14 @@ class Measure:
 
     @property
     def is_ranks(self) -> bool:
-        """Whether the hints name and compute no sizes: of plain arrays, and of one result or of none."""
-        hints = [hint for *_, tree in self.arguments for hint in hints_in(tree)]
-        hints += [self.only] if isinstance(self.only, ArrayHint) else []
-        return all(hint.rank is not None for hint in hints) and (not self.results or isinstance(self.only, ArrayHint))
+        """Whether the hints name and compute no sizes: of one array each, by position, and of one result or of none."""
+        trees = [*[tree for *_, tree in self.arguments], *[tree for _, tree in self.results]]
+        by_position = all(i < self.positional for i, *_ in self.arguments) and (not self.results or self.only is not None)
+        return by_position and all(isinstance(tree, ArrayHint) and tree.rank is not None for tree in trees)
+
+    def whole(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments of a call, in the order of the schema."""
+        return (*args, *[keywords[name] for name in self.keywords])
 
     @property
     def says_nothing(self) -> bool:
@@ -107,7 +113,7 @@ class Measure:
             bindings.bind(hint, shape, place)
         bindings.finish(integers)
         self._refuse(bindings, "argument", ArgumentError)
-        result = bindings.shape(self.only, integers) if isinstance(self.only, ArrayHint) else None
+        result = bindings.shape(self.only, integers) if self.only is not None else None
         return Solution(result, bindings, integers)
 
     def _solve_shapes(self, *shapes: Shape) -> Solution:
@@ -156,34 +162,37 @@ def checked(op: OpOverload, kernel: Function) -> Function:
 
     @wraps(kernel)
     def checking(*args: Any, **keywords: Any) -> Any:
-        solution = measure.solution((*args, *[keywords[name] for name in measure.keywords]))
+        solution = measure.solution(measure.whole(args, keywords))
         out = kernel(*args, **keywords)
         if returned:
             measure.check_results(kernel, out, solution)
         return out
 
-    if not measure.is_plain or measure.keywords:
-        return checking
-    return (_quick_ranks if measure.is_ranks else _quick)(measure, kernel, checking)
+    if measure.is_ranks:
+        return _quick_ranks(measure, kernel, checking)
+    return _quick(measure, kernel, checking) if measure.is_plain and not measure.keywords else checking
 
 
 def _quick_ranks(measure: Measure, kernel: Function, checking: Function) -> Function:
     """The same where hints say how many axes there are, and of which dtypes, and no more: 0.1 us."""
-    asked = [(i, tree.rank, tree.classes if i in measure.dtypes else None) for i, _, tree in measure.plain]
-    only = measure.only if isinstance(measure.only, ArrayHint) else None
+    hints = [(i, tree) for i, _, tree in measure.arguments if isinstance(tree, ArrayHint)]
+    asked = [(i, hint.rank, hint.classes if i in measure.dtypes else None) for i, hint in hints]
+    only = measure.only
     rank, made = (-1, None) if only is None else (only.rank, only.classes)
 
     @wraps(checking)
-    def quick(*args: Any) -> Any:
+    def quick(*args: Any, **keywords: Any) -> Any:
         for i, n, fitting in asked:
             x = args[i]
+            if type(x) is not np.ndarray and not hasattr(x, "shape"):  # a number, or nothing
+                continue
             if (n != len(x.shape) and n != -1) or (fitting is not None and x.dtype.type not in fitting):
-                measure.solution(args)
-        out = kernel(*args)
+                measure.solution(measure.whole(args, keywords))
+        out = kernel(*args, **keywords)
         if only is not None and not (
             type(out) is np.ndarray and rank in (-1, len(out.shape)) and (made is None or out.dtype.type in made)
         ):
-            measure.check_results(kernel, out, measure.solution(args))
+            measure.check_results(kernel, out, measure.solution(measure.whole(args, keywords)))
         return out
 
     return quick
@@ -193,7 +202,7 @@ def _quick(measure: Measure, kernel: Function, checking: Function) -> Function:
     """The same for operators of plain arrays by position: 1 us for three of them, if their shapes are cached."""
     places, solve, returned = [i for i, *_ in measure.plain], measure.solve_shapes, bool(measure.results)
     classes = [(i, tree.classes) for i, _, tree in measure.plain if i in measure.dtypes and tree.classes is not None]
-    only = measure.only.classes if isinstance(measure.only, ArrayHint) else None
+    only = None if measure.only is None else measure.only.classes
 
     @wraps(checking)
     def quick(*args: Any) -> Any:
@@ -234,7 +243,7 @@ def derived_rule(op: OpOverload, fn: Function) -> Function | None:
 
     @wraps(fn)
     def rule(*args: Any, **keywords: Any) -> Any:
-        full = (*args, *[keywords[name] for name in measure.keywords])
+        full = measure.whole(args, keywords)
         _, bindings, integers = measure.solution(full)
         found = [x for i in arrays for x in leaves(full[i]) if hasattr(x, "dtype")]
         made = [_made(op, hint, bindings.shape(hint, integers), found) for hint in hints]

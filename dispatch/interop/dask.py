@@ -233,7 +233,7 @@ def _named_axes(op: OpOverload, arrays: Sequence[Any], results: Sequence[Any]) -
 
 def _hold_pointwise(op: OpOverload) -> None:
     """Raise where an operator is tagged pointwise and its kernel is not: chunks alone would give another result in silence."""
-    if Tag.pointwise in op.tags and "pointwise_held" not in vars(op) and not active_modes():
+    if Tag.pointwise in op.tags and vars(op).get("pointwise_held") != op.epoch and not active_modes():
         if depends_on_neighbours(op):
             raise ArgumentError(
                 f"{op.name} is tagged pointwise, by which its kernel runs on each chunk alone, and an element of its result "
@@ -241,7 +241,7 @@ def _hold_pointwise(op: OpOverload) -> None:
                 "signature='(n)->(n)'.",
                 operator=op.name,
             )
-        vars(op)["pointwise_held"] = True
+        vars(op)["pointwise_held"] = op.epoch
 
 
 def _has_residual(op: OpOverload) -> bool:

@@ -348,3 +348,21 @@ def test_jaxtyping_hints():
         return x[:, 0].copy()
 
     assert custom_op("measuring::nested", g, mutates_args=())(A).shape == (2,)
+
+
+def test_a_kind_of_dtypes_is_held_beside_numbers_options_and_what_is_left_out():
+    @custom_op("measuring::mixed", mutates_args=())
+    def mixed(
+        x: NDArray[np.floating], y: NDArray[np.floating] | float, z: NDArray[np.floating] | None = None, *, n: int = 1
+    ) -> NDArray[np.floating]:
+        return x * y * n
+
+    assert np.array_equal(mixed(V, 2.0, n=3), V * 6)
+    assert np.array_equal(mixed(V, V, V), V * V)
+    for call in (lambda: mixed(V, np.arange(3)), lambda: mixed(V, 2.0, np.arange(3), n=3)):
+        assert "has dtype int64, and its hint is NDArray[np.floating]" in said(call, ArgumentError)
+    assert "which has dtype int64" in said(lambda: custom_op("measuring::whole", whole, mutates_args=())(V, n=2), OutputError)
+
+
+def whole(x: np.ndarray, *, n: int) -> NDArray[np.floating]:
+    return x.astype(int) * n
