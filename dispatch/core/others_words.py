@@ -4,7 +4,7 @@ import numpy as np
 
 from .source import raised_at
 
-_ARRAY = "dispatch.detach(x), which is an array"
+_ARRAY = "x itself, which NumPy's functions take; or dispatch.detach(x), a constant"
 _COMPUTES = "x: its values are there"
 _LEAF = "on a copy of what is a leaf"
 _GRADIENT = "dispatch.grad(f)(x), the gradient of a function; or make x by dispatch.tensor(a, requires_grad=True)"

@@ -136,15 +136,17 @@ INDEXED = {
 
 # What asks a value for a number or an array, as the line of the user's code shows it, and what to write in its place.
 ASKED_BY = {
+    "choice": r"\b(if|while|and|or|not|assert)\b", "look": r"\.(item|tolist)\(|\b(float|int|complex|bool|print|format)\(",
     "float": r"\b(float|int|complex)\(", "math": r"\bmath\.", "write": r"\]\s*([-+*/]|\*\*|//)?=[^=]",
     "asarray": r"\bas(any)?array\(", "array": r"\b(np|numpy)\.(array\(|full\(|arange\(|r_)", "dot": r"\.dot\(",
     "scalar": r"\b(np|numpy)\.(float|complex|longdouble|half|single|double)\w*\(", "draw": r"\b\w*(rng|gen|random)\w*\.(\w+)\(",
 }  # fmt: skip
+TEXT = r"\"[^\"]*\"|'[^']*'"  # words in quotes are no code
 
 
 def _fitting(said: Sequence[tuple[str, str]]) -> list[str]:
     """What fits the line of the user's code that is running; all where nothing does, or where the line cannot be read."""
-    text = line("numpy", "scipy").text
+    text = re.sub(TEXT, "", line("numpy", "scipy").text)
     return [words for cause, words in said if cause and re.search(ASKED_BY[cause], text)] or [words for _, words in said]
 
 
@@ -160,6 +162,23 @@ def wanted_number(one: str, *, has_item: bool = True) -> str:
     said += [("math", "write np.sin(x) for math.sin(x), and so for all of math")]
     said += [("float", "x.item() where the number is meant")] if has_item else []
     said += [("write", f"to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces")]
+    words = "; ".join(_fitting(said))
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def wanted_item(one: str) -> str:
+    """What to write where a number was asked of a value that has one for each item.
+
+    Examples
+    --------
+    >>> wanted_item("a batched value").partition(";")[0]
+    'Use np.where for a choice'
+    """
+    said = [
+        ("choice", "use np.where for a choice"), ("look", "return the value from the mapped function to look at it"),
+        ("math", "write np.sin(x) for math.sin(x), and so for all of math"),
+        ("write", f"to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces"),
+    ]  # fmt: skip
     words = "; ".join(_fitting(said))
     return f"{words[0].upper()}{words[1:]}."
 

@@ -39,7 +39,7 @@ def said_of(cls: Any, name: str) -> str:
     if not words:
         near = did_you_mean(name, sorted(word for word in dir(cls) if not word.startswith("_")))
         return f"a {cls.__name__} has no attribute {name!r}.{near or ' It has those of an ndarray: dir(x) lists them.'}"
-    if cls.key == DispatchKey.FAKE and words.startswith("dispatch.detach"):
+    if cls.key == DispatchKey.FAKE and "dispatch.detach" in words:
         words = "np.empty(x.shape, x.dtype) for its shape and dtype: a fake tensor has no data"
     nor_numpy = "" if hasattr(np.ndarray, name) else ", as NumPy's arrays have not"
     return f"a {cls.__name__} has no attribute {name!r}{nor_numpy}. Write {words}."

@@ -109,7 +109,7 @@ def show(hint: object) -> str:
         return f"np.{hint.__name__} (a function)"
     if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type
         inside = hint.__qualname__.partition(".")[0] in sys.modules  # of jax.Array it is that of the compiled module
-        name = hint.__name__ if inside else hint.__qualname__
+        name = hint.__name__.rpartition(".")[2] if inside else hint.__qualname__
         return name if hint.__module__ == "builtins" else f"{hint.__module__}.{name}"
     return repr(hint).replace(f"{Residual.__module__}.{Residual.__qualname__}", Residual.__qualname__)
 

@@ -106,4 +106,4 @@ def test_what_a_property_raises_is_raised_as_it_is_and_the_property_runs_once():
 def test_python_adds_no_guess_of_its_own_to_the_line_to_write():
     with pytest.raises(AttributeError) as caught:
         dispatch.tensor(np.ones(2), requires_grad=True).numpy()
-    assert "".join(traceback.format_exception_only(caught.value)).endswith("Write dispatch.detach(x), which is an array.\n")
+    assert "".join(traceback.format_exception_only(caught.value)).endswith("or dispatch.detach(x), a constant.\n")

@@ -177,6 +177,9 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
     form = form_of(op.schema)
     outputs = form.returned.count(-1) - form.residual + len(form.written)
     called = partial(_backward_is_called, outputs, writes=bool(form.written))
+    if setup_context is not None and parameter_names(backward) == SETUP:
+        said = f"{op.name}: its backward takes ({', '.join(SETUP)}), which setup_context does. Are the two exchanged?"
+        raise DefinitionError(f"{said} {called()}", operator=op.name)
     check_count(op, backward, 1 + outputs, "its backward", called)
     if "ctx" in (names := parameter_names(backward) or ())[1:]:
         raise DefinitionError(f"{op.name}: its backward takes ({', '.join(names)}). {called()}", operator=op.name)

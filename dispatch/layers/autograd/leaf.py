@@ -18,10 +18,10 @@ from ...core import (
     wrap,
 )
 from ...core.array_memory import unwritten
-from ...core.pytree import form_of
+from ...core.pytree import form_of, leaves
 from ...core.wrong_calls import clear, named_dtype
 from ...dispatcher.conversion_advice import advice_for, line_for_others
-from ...errors import ConversionError, GradientError, check_flag, kind_of
+from ...errors import ConversionError, DispatchError, GradientError, check_flag, kind_of
 from ...operators.prims import astype
 from .backward_graph import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
@@ -86,15 +86,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
                 "x.copy(data=dispatch.tensor(x.data, requires_grad=True))."
             )
         check_data(data)
-        try:
-            value = np.array(_by_itself(data), dtype=dtype)
-        except ValueError as error:
-            if "inhomogeneous" not in str(error):
-                raise
-            raise ConversionError(
-                "tensor copies numbers, and was given a list whose parts have different lengths, of which NumPy makes no array "
-                "of numbers. Make them of one length, or a tensor of each: [dispatch.tensor(x) for x in data]."
-            ) from None
+        value = _copied(data, dtype)
         if value.dtype.kind in NO_NUMBERS and not isinstance(data, (np.ndarray, np.generic)):
             whole = ", of which NumPy makes no array of numbers" if isinstance(data, (list, tuple)) else ""
             line = " Write np.asarray(x, float)." if whole else advice_for(data, hinted=False)
@@ -122,6 +114,27 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             f"wraps. Give {type(value).__name__} both, as NumPy's arrays have them."
         )
     return track(value, _level())
+
+
+def _copied(data: Any, dtype: Any) -> Any:
+    """Copy data into an array of NumPy's."""
+    try:
+        return np.array(_by_itself(data), dtype=dtype)
+    except DispatchError:
+        followed = next((x for x in leaves(data) if isinstance(x, Tensor)), None)
+        if followed is None or not isinstance(data, (list, tuple)):
+            raise
+        raise ConversionError(
+            f"tensor copies numbers, and was given {kind_of(data)} with {kind_of(followed)} in it, which would be lost to "
+            "what follows it. Write np.stack(data), or dispatch.numpy.array(data)."
+        ) from None
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ConversionError(
+            "tensor copies numbers, and was given a list whose parts have different lengths, of which NumPy makes no array "
+            "of numbers. Make them of one length, or a tensor of each: [dispatch.tensor(x) for x in data]."
+        ) from None
 
 
 def _by_itself(data: Any) -> Any:

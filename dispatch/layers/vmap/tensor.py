@@ -5,7 +5,7 @@ from typing import Any
 from ...core import DispatchKey, Tensor, check_open, note_request
 from ...core.array_memory import set_rewritable
 from ...core.wrong_attributes import Attributes
-from ...dispatcher.conversion_advice import array_advice
+from ...dispatcher.conversion_advice import array_advice, wanted_item
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
 
@@ -83,8 +83,7 @@ class BatchedTensor(Tensor):
         check_open(self)
         raise BatchingError(
             f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
-            "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an "
-            "array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
+            f"{wanted_item('a batched value')}"
         )
 
     def __index__(self) -> int:

@@ -122,12 +122,19 @@ def test_one_is_not_written_into_an_array_in_silence():
     assert np.array_equal(plain, [0, 0])
 
 
-@pytest.mark.parametrize("read", [np.asarray, np.array, lambda x: np.zeros(3).__setitem__(slice(None), x), lambda x: dispatch.tensor([x, x])])
+@pytest.mark.parametrize("read", [np.asarray, np.array, lambda x: np.zeros(3).__setitem__(slice(None), x)])
 def test_an_array_of_one_is_refused(read):
     assert said(lambda: read(leaf()), ConversionError) == (
         "a NumPy array was asked of a tracked value of shape (3,) and dtype float64: its gradient would be "
         "lost in silence. Write dispatch.detach(x) where a constant is meant; dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; np.dot(a, x) for a.dot(x) of an array; "
         "x.astype(np.float32) for np.float32(x); dispatch.numpy.random for draws of a Generator, normal(rng, x) for rng.normal(x); an operator, dispatch.custom_op, for other code; to write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+    )
+
+
+def test_a_list_of_them_is_no_tensor():
+    assert said(lambda: dispatch.tensor([leaf(), 1.0]), ConversionError) == (
+        "tensor copies numbers, and was given a list with a TrackedTensor in it, which would be lost to what follows it. Write "
+        "np.stack(data), or dispatch.numpy.array(data)."
     )
 
 

@@ -1,6 +1,7 @@
 """Batching: rules against the loop they stand for."""
 
 import collections
+import math
 import warnings
 
 import making
@@ -146,12 +147,28 @@ def test_an_axis_that_an_output_does_not_have(dim):
         vmap(np.sin, out_dims=dim)(A)
 
 
-@pytest.mark.parametrize("read", [bool, float, int, complex, lambda x: x.item(), lambda x: 1 if x > 0 else 2])
+ONE_NUMBER = {  # by what the line of the user's code does: the words for it alone
+    "choice": (lambda x: 1 if x > 0 else 2, "Use np.where for a choice."),
+    "item": (lambda x: x.item(), "Return the value from the mapped function to look at it."),
+    "math": (lambda x: math.sin(x), "Write np.sin(x) for math.sin(x), and so for all of math."),
+}
+
+
+@pytest.mark.parametrize("cause", ONE_NUMBER)
+def test_the_line_of_the_user_picks_the_words(cause):
+    read, words = ONE_NUMBER[cause]
+    told = said(lambda: vmap(read)(A[:, 0]))
+    assert told == f"one number was asked of a batched value: each of the 3 items has its own. {words}"
+
+
+@pytest.mark.parametrize("read", [bool, float, int, complex])
 def test_one_number_is_not_to_be_had_of_a_batch(read):
-    assert said(lambda: vmap(read)(A[:, 0])) == (
+    told = said(lambda: vmap(read)(A[:, 0]))
+    assert told == (
         "one number was asked of a batched value: each of the 3 items has its own. "
-        "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an array, make "
-        "that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
+        "Use np.where for a choice; return the value from the mapped function to look at it; write np.sin(x) for math.sin(x), and "
+        "so for all of math; to write it into an array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the "
+        "pieces."
     )
 
 
