@@ -96,7 +96,7 @@ class FakeTensorMode(Fields, ModeBlock):
         self, *, allow_non_fake_inputs: bool = False, shape_env: ShapeSource | None = None, static_shapes: bool | None = None
     ) -> None:
         if shape_env is not None and (isinstance(shape_env, type) or not hasattr(shape_env, "new_dynamic_size")):
-            given = f"{kind_of(shape_env)}. Write dispatch.symbolic.ShapeEnv()."
+            given = f"{kind_of(shape_env)}. Write shape_env=ShapeEnv()."
             if isinstance(shape_env, type):
                 given = f"the class {shape_env.__name__}. Write {shape_env.__name__}()."
             raise FakeTensorError(f"FakeTensorMode: shape_env is a ShapeEnv, or None, and was given as {given}")
