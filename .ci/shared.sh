@@ -14,6 +14,13 @@ step() {  # step TITLE COMMAND...: run it and print its seconds; one run shows e
     printf '== %s: %s, %d s\n' "$title" "$verdict" $((SECONDS - start))
 }
 
+readme() {  # readme START: the README's command whose line starts so (a pattern of grep), run word for word
+    local command
+    command=$(grep -m 1 -- "^$1" README.md) || { echo "README.md has no line that starts with: $1"; return 1; }
+    printf '$ %s\n' "$command"
+    bash -c "$command"
+}
+
 beside() {  # beside FUNCTION: run its steps at the same time, with a log that beside_done prints
     (
         failed=()

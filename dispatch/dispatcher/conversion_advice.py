@@ -150,6 +150,11 @@ def _fitting(said: Sequence[tuple[str, str]]) -> list[str]:
     return [words for cause, words in said if cause and re.search(ASKED_BY[cause], text)] or [words for _, words in said]
 
 
+def _sentence(parts: Sequence[str]) -> str:
+    words = "; ".join(parts)
+    return f"{words[0].upper()}{words[1:]}."
+
+
 def wanted_number(one: str, *, has_item: bool = True) -> str:
     """What to write where a derivative would be lost in a number; `one` is what holds it, `"a tracked one"`.
 
@@ -162,8 +167,7 @@ def wanted_number(one: str, *, has_item: bool = True) -> str:
     said += [("math", "write np.sin(x) for math.sin(x), and so for all of math")]
     said += [("float", "x.item() where the number is meant")] if has_item else []
     said += [("write", f"to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces")]
-    words = "; ".join(_fitting(said))
-    return f"{words[0].upper()}{words[1:]}."
+    return _sentence(_fitting(said))
 
 
 def wanted_item(one: str) -> str:
@@ -179,8 +183,7 @@ def wanted_item(one: str) -> str:
         ("math", "write np.sin(x) for math.sin(x), and so for all of math"),
         ("write", f"to write it into an array, make that of {one}: np.zeros_like(x, shape=...), or np.stack the pieces"),
     ]  # fmt: skip
-    words = "; ".join(_fitting(said))
-    return f"{words[0].upper()}{words[1:]}."
+    return _sentence(_fitting(said))
 
 
 def wanted_array(one: str) -> str:
@@ -205,8 +208,7 @@ def wanted_array(one: str) -> str:
             found[0] = "leave np.asarray(x) out, or write dispatch.detach(x) where a constant is meant"
         elif not found[0].startswith("to write"):
             found[0] = f"write {found[0]}"
-    words = "; ".join(found)
-    return f"{words[0].upper()}{words[1:]}."
+    return _sentence(found)
 
 
 def array_advice(dtype: np.dtype[Any], more: str = "") -> str:

@@ -2,12 +2,17 @@
 
 import importlib
 import json
+import re
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from dispatch.core.lazy import LazyAttribute, LazyFunction, Loader, names_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def face(**lazy):
@@ -148,3 +153,26 @@ def test_an_import_of_what_is_there_goes_on():
     found = {}
     exec("from dispatch import vmap, library\nfrom dispatch.numpy import sin\nfrom dispatch import numpy", found)
     assert found["numpy"].sin is found["sin"]
+
+
+FACES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in (ROOT / "dispatch").rglob("*.py")
+    if re.search(r"^(def )?__getattr__\b", path.read_text(), re.MULTILINE) or " __getattr__, __dir__ = names_of(" in path.read_text()
+)
+
+
+def test_a_name_that_no_module_has_is_refused_at_the_top_of_a_script_as_anywhere():
+    """No frame lies above such a line: what looks for one there finds none."""
+    lines = ["import importlib, sys", "wrong = []"]
+    for face in FACES:
+        lines += [
+            "try:", f"    module = importlib.import_module({face!r})", "except ImportError:", "    module = None",
+            "if module is not None:", "    try:", "        module.no_such_name", "    except AttributeError as error:",
+            f"        wrong += [] if 'no_such_name' in str(error) else [({face!r}, str(error))]", "    except Exception as error:",
+            f"        wrong += [({face!r}, repr(error))]", "    try:", f"        from {face} import no_such_name",
+            "    except ImportError:", "        pass", "    except Exception as error:", f"        wrong += [({face!r}, repr(error))]",
+        ]  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", "\n".join([*lines, "print(wrong)"])], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+    assert {"dispatch", "dispatch.numpy.random", "dispatch.library", "dispatch.interop.autograd.numpy"} <= set(FACES)
