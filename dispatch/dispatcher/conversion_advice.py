@@ -136,7 +136,7 @@ INDEXED = {
 
 # What asks a value for a number or an array, as the line of the user's code shows it, and what to write in its place.
 ASKED_BY = {
-    "choice": r"\b(if|while|and|or|not|assert)\b", "look": r"\.(item|tolist)\(|\b(float|int|complex|bool|print|format)\(",
+    "choice": r"\b(if|while|and|or|not|assert)\b", "look": r"\.(item|tolist)\(|\b(float|int|complex|bool)\(",
     "float": r"\b(float|int|complex)\(", "math": r"\bmath\.", "write": r"\]\s*([-+*/]|\*\*|//)?=[^=]",
     "asarray": r"\bas(any)?array\(", "array": r"\b(np|numpy)\.(array\(|full\(|arange\(|r_)", "dot": r"\.dot\(",
     "scalar": r"\b(np|numpy)\.(float|complex|longdouble|half|single|double)\w*\(", "draw": r"\b\w*(rng|gen|random)\w*\.(\w+)\(",
